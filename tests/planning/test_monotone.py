@@ -84,7 +84,12 @@ def test_certificates_never_rise_with_epsilon(algorithm: type[Plan], problem: Pr
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS, ids=str)
 def test_no_certificate_of_the_catalogue_rises_with_epsilon(problem: Problem) -> None:
-    for algorithm in algorithms_for(problem):
+    # Without a reaction to shifts LimitedUpdates certifies nothing for tracking, whatever epsilon is.
+    certifying = [
+        algorithm for algorithm in algorithms_for(problem) if certified(algorithm, problem, EPSILONS[-1]) < inf
+    ]
+    assert len(certifying) >= len(algorithms_for(problem)) - 1
+    for algorithm in certifying:
         never_rise(algorithm, problem, EPSILONS)
 
 
