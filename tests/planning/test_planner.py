@@ -1,7 +1,6 @@
 """The planner: every candidate at the same privacy, sorted by certified regret, explained."""
 
 import json
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -74,12 +73,6 @@ def test_explain_is_a_plain_table(choice):
     for word in ("certified regret", "chosen", "epsilon=1", "delta=1e-06", "oblivious", "released", "n=5"):
         assert word in text
     assert "\x1b" not in text
-
-
-def test_explain_in_a_terminal(choice, monkeypatch):
-    pytest.importorskip("rich")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    assert "LazyExperts" in choice.explain()
 
 
 def test_adaptive_adversaries_get_certified_plans_only():

@@ -22,8 +22,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
@@ -257,19 +255,8 @@ def make_row(job: Job) -> dict[str, Any]:
     outcome = simulate_run(job.plan, job.environment, int(job.facts["seed"]), job.run)
     seconds = time.perf_counter() - started
     rounds = game_for(job.plan.problem, job.environment).rounds(job.environment.horizon)
-    actions = np.asarray(outcome.detail.get("actions", ()))
-    kept: dict[str, Any] = {"switch_curve": [], "held": [], "comparator": [], "restarts": []}
-    if actions.ndim == 1 and actions.dtype.kind in "iu":
-        changed = np.concatenate([[0], np.cumsum(np.diff(actions) != 0)])
-        kept["switch_curve"] = changed[rounds - 1].tolist()
-        if job.run == 0:
-            best = outcome.detail.get("comparator")
-            kept["held"] = actions[rounds - 1].tolist()
-            kept["comparator"] = [] if best is None else np.asarray(best)[rounds - 1].tolist()
-            kept["restarts"] = [int(t) for t in outcome.detail.get("restarts") or []]
     return {
         **job.facts,
-        **kept,
         "run": job.run,
         "regret": float(outcome.regret[-1]),
         "regret_per_round": float(outcome.regret[-1]) / job.rounds,
