@@ -31,11 +31,10 @@ from tacit.planning.comparison import Candidate, Comparison
 from tacit.planning.planner import plan
 from tacit.problems import Problem
 from tacit.progress import Progress
-from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 from tacit.simulation.games import MOST_RUNS, game_for
-from tacit.simulation.loop import simulate_run
+from tacit.simulation.loop import certified_regret, simulate_run
 from tacit.sweeps.records import SCHEMA_VERSION, Store, Sweep, describe, digest, distinct, make_table, read_tables
 from tacit.validation import check_integer, check_privacy, invalid, require
 from tacit.version import __version__
@@ -235,18 +234,14 @@ def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int
         "delta": target.delta,
         "contract": str(chosen.guarantee.with_randomness(REPLAYABLE)),
         "environment": against,
-        "bound": _bound(chosen, rounds),
+        "bound": certified_regret(chosen, rounds),
         "bound_condition": chosen.regret_bound.condition,
         "vacuous": chosen.vacuous,
         "floor": None if floor is None else float(floor),
         "floor_reason": "" if floor is None else floor.reason,
         "candidates": [c.algorithm for c in candidates],
-        "candidate_bounds": [_bound(c.plan, rounds) for c in candidates if c.plan is not None],
+        "candidate_bounds": [certified_regret(c.plan, rounds) for c in candidates if c.plan is not None],
     }
-
-
-def _bound(chosen: Plan, rounds: int) -> float:
-    return float(chosen.regret_bound_at(rounds) if isinstance(chosen, Doubling) else chosen.regret_bound)
 
 
 def make_row(job: Job) -> dict[str, Any]:
