@@ -327,12 +327,19 @@ class NoisyNumber:
 
     __radd__ = __add__
 
-    def __gt__(self, other: NoisyNumber) -> bool:
-        """Check whether this noisy query exceeds a hidden threshold."""
+    def __gt__(self, other: NoisyNumber | float) -> bool:
+        """Check whether this noisy query exceeds a hidden threshold, or a number."""
         if self._read:
             raise NotEnumerable("One noisy number was compared twice as a query.")
         self._read = True
-        return other._answer(lambda hidden: self.law.above(hidden - self.shift), self._decide)
+        if isinstance(other, NoisyNumber):
+            return other._answer(lambda hidden: self.law.above(hidden - self.shift), self._decide)
+        above = float(self.law.above(np.asarray(float(other) - self.shift)))
+        return self._decide(lambda: (1 - above, above)) == 1
+
+    def __lt__(self, other: float) -> bool:
+        """Check whether a hidden threshold lies below a query without noise."""
+        return self._answer(lambda hidden: (hidden < float(other)).astype(float), self._decide)
 
     def _answer(self, above: Callable[[FloatArray], FloatArray], decide: Decide) -> bool:
         if self._hidden is None:
