@@ -15,7 +15,7 @@ from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
-from tacit.algorithms.arms.phased_arms import PhasedArms, PhasedArmsLearner
+from tacit.algorithms.arms.phased_arms import PhasedArms
 from tacit.algorithms.arms.step_cost import StepCost
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
@@ -149,13 +149,9 @@ def _cut(honest: Any, self: Any, loss: float) -> int:
     return found + (found and self._total > 0)
 
 
-def _ends(factor: float) -> Any:
-    """Other ends of the release: the scale of the noise, or half of what they must be."""
-
-    def make(honest: Any) -> Any:
-        return property(lambda self: factor * honest.func(self) if factor else 1 / (self.rate * self.steps))
-
-    return make
+def _ends(honest: Any) -> Any:
+    """Ends of the release at the scale of the noise."""
+    return property(lambda self: 1 / (self.rate * self.steps))
 
 
 def _stale(honest: Any) -> Any:
@@ -188,10 +184,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a batch released twice (batched Tsallis)", "arms",
         swap(BatchedTsallisLearner, "_release", _twice), lambda: searched(tsallis()),
-    ),
-    Control(
-        "a batch released twice (phased arms)", "arms",
-        swap(PhasedArmsLearner, "_release", _twice), lambda: searched(phased()), fast=False,
     ),
     Control(
         "a block released twice (live arms)", "arms",
@@ -231,15 +223,11 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "ends of the release at the noise's scale", "arms",
-        swap(ClippedGeometric, "overshoot", _ends(0.0)), lambda: unbiased(tsallis()),
+        swap(ClippedGeometric, "overshoot", _ends), lambda: unbiased(tsallis()),
     ),
     Control(
         "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
         swap(LossLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
-    ),
-    Control(
-        "halved ends of the release", "arms",
-        swap(ClippedGeometric, "overshoot", _ends(0.5)), lambda: unbiased(tsallis()),
     ),
     Control(
         "a supremum taken at points (batched Tsallis)", "arms",

@@ -98,10 +98,6 @@ CONTROLS: tuple[Control, ...] = (
         swap(ExploreLinearLearner, "_add", _reads_greedy), small, row=BILLBOARD,
     ),
     Control(
-        "losses of greedy rounds are read (public features)", "contexts",
-        swap(ExploreLinearLearner, "_add", _reads_greedy), lambda: small("public"), row=BILLBOARD,
-    ),
-    Control(
         "the Gram matrix of one action only", "contexts",
         swap(ExploreLinearLearner, "_add", _one_gram),
         by_test(TESTS, "test_without_noise_the_model_is_ridge_regression_on_contrasts"),

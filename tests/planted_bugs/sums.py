@@ -201,11 +201,9 @@ def column(factor: Any) -> Any:
 
 
 CONTROLS: tuple[Control, ...] = (
-    Control("noise x .9 (tree)", "sums", _scaled(0.9), lambda: probed(Tree(STEPS))),
     Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: probed(Buffered(STEPS))),
     Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: probed(LaplaceTree(STEPS, 3))),
     Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
-    Control("sampler halved (tree)", "sums", _sampler(0.5), lambda: sampled(Tree(STEPS))),
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
         lambda: sampled(Buffered(STEPS)),
@@ -251,10 +249,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "correction not rounded", "sums", swap(Accumulator, "_rounded", _unrounded), lambda: moved(Buffered(STEPS)),
         row=rows.DIGITS,
-    ),
-    Control(
-        "column norm without its tail, on the lattice", "sums",
-        swap(Buffered, "column_norm", column(lambda self: 1.0)), lambda: moved(Buffered(STEPS)),
     ),
     Control(
         "a person's rounds taken for orthogonal", "sums",

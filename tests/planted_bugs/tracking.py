@@ -177,10 +177,6 @@ CONTROLS: tuple[Control, ...] = (
         lambda: searched(RECENT),
     ),
     Control(
-        "selection noise halved (recent leader)", "tracking", swap(recent_leader, "permute_and_flip", _half_selection),
-        lambda: searched(RECENT),
-    ),
-    Control(
         "the leader of exact losses (tracking on sums)", "tracking",
         swap(on_sums.TrackingOnSumsLearner, "_steps", _window_of_losses), lambda: replayed(ON_SUMS),
     ),

@@ -41,6 +41,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import Accumulator, LossRecords, Records, SummedRecords
 from tacit.noise.running_sums.running_sum import Grid, NoiseKind, RunningSum
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
+from tacit.runtime.doubling import Doubling
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
@@ -302,15 +303,6 @@ class Replay:
     loss: float
 
 
-@runtime_checkable
-class NormPlan(Protocol):
-    """A plan that draws noise with the density of a norm, if it does not stand on a lattice."""
-
-    @property
-    def norm(self) -> Norm:
-        """The norm; gradients and noise are measured in its dual."""
-
-
 def replayed(
     streams: Sequence[Feedback], generator: np.random.Generator, run: Callable[[Tape, Feedback], None]
 ) -> tuple[Tape, Tape]:
@@ -395,8 +387,8 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             growth += [growth[-1]] * (mechanism.steps - len(growth))
             grid: Grid | None = getattr(plan, "grid", None)
             whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
-            measured = isinstance(plan, NormPlan) and isinstance(plan.norm, Norm) and not whole
-            norms = plan.norm.dual_sizes if measured else None  # type: ignore[attr-defined]
+            norm = getattr(plan, "norm", None)
+            norms = norm.dual_sizes if isinstance(norm, Norm) and not whole else None
             loss = response(mechanism, head.scale, growth).loss(steps, norms)
         else:
             gaussian = head.kind == "gaussian"
@@ -518,17 +510,9 @@ def _quiet(sums: Accumulator, source: _Given, row: FloatArray, stretch: float) -
 _AFTER = 24
 
 
-@runtime_checkable
-class EpochPlan(Protocol):
-    """What this attack needs of a plan that starts again: the plan of each epoch."""
-
-    def epoch(self, index: int) -> Plan:
-        """Give the plan of this epoch."""
-
-
 def epochs(plan: Plan, generator: np.random.Generator) -> Finding:
     """Replay a change in the last round of the first epoch; compare all later calls."""
-    assert isinstance(plan, EpochPlan)
+    assert isinstance(plan, Doubling)
     first = plan.epoch(0)
     length = first.horizon or 1
     letters = alphabet(first)

@@ -3,11 +3,6 @@
 A part is written under a hidden name, flushed, and renamed, so a reader or a later sweep sees whole parts or
 none, wherever the writer was killed. Any Parquet reader reads the folder as one table; a single file made from
 it is read as well. `SCHEMA_VERSION` stands in every row and goes up whenever the columns change.
-
-A stable name for anything public: the same text, and so the same hash, in every process and on every machine.
-
-`repr` will not do: it shortens large arrays and shows memory addresses. `describe` writes dataclasses field by
-field and arrays by shape and content hash, and refuses what it cannot name.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from tacit.validation import FloatArray, IntArray, invalid, require
 
 
 def describe(value: Any) -> str:
-    """A text that names `value`: equal values have equal texts, also in another process.
+    """A text that names `value`: equal values have equal texts, also in another process, where `repr` will not do.
 
     >>> describe(np.zeros((2, 3)))
     'array(2x3 float64, 01c88af0015f7556)'

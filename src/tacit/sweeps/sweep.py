@@ -1,15 +1,8 @@
 """Sweeps: many problems, privacies and environments, each run several times, on any joblib backend.
 
 A cell is one plan against one environment. A run's randomness is derived from the sweep's seed and the run's
-number alone, so it does not matter which process makes it, in which order, or whether the sweep was killed and
-started again: the rows are the same. What is stored is found again by the cell's hash and is not run again.
-
-The backend is joblib's. `n_jobs=-1` uses all cores through loky; a cluster is a matter of configuration:
-
-    with joblib.parallel_config("dask"):            # a dask.distributed Client is running
-        tacit.sweep(problems, privacies, environments, runs=100, path="results.parquet")
-
-and likewise "ray" or "spark" after `register_ray()` or `register_spark()`. Only the calling process writes.
+number alone, so the rows are the same whichever process makes them, in whatever order. What is stored is found again by
+the cell's hash and is not run again. Only the calling process writes.
 """
 
 from __future__ import annotations
