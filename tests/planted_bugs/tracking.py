@@ -9,7 +9,6 @@ import numpy as np
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.experts import searched
 from planted_bugs.sums import replayed
-from planted_bugs.tested import by_test
 from tacit.algorithms.tracking import lazy_fixed_share as fixed_share
 from tacit.algorithms.tracking import limited_updates, recent_leader
 from tacit.algorithms.tracking import restart_on_shift as above
@@ -23,8 +22,7 @@ from tacit.auditing.script import race_law
 from tacit.noise.lattice import quantise_losses
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
-from tacit.planning import planner
-from tacit.problems import Experts, Tracking
+from tacit.problems import Tracking
 
 UPDATES = limited_updates.LimitedUpdates(Tracking(n=3, horizon=4, switches=0, adversary="stochastic"), epsilon=1.0)
 LONG_UPDATES = limited_updates.LimitedUpdates(Tracking(n=2, horizon=8, switches=0, adversary="stochastic"), epsilon=1.0)
@@ -183,18 +181,5 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a second noisy copy of each block (tracking on sums)", "tracking", swap(NoisyVectors, "add", _two_looks),
         lambda: replayed(ON_SUMS),
-    ),
-    Control(
-        "a certificate for a gap that forgets most of the noise", "tracking",
-        swap(limited_updates, "selected_worse", lambda honest: lambda n, scale, gaps: honest(n, scale / 9, gaps)),
-        by_test("algorithms.test_regret_if", "test_the_worse_expert_is_selected_no_more_often_than_proved", 64, 20.0),
-    ),
-    Control(
-        "typical regret that certificates do not limit", "tracking",
-        swap(planner, "ALLOWED", lambda honest: dict.fromkeys(honest, 1e9)),
-        by_test(
-            "planning.test_typical", "test_variants_keep_the_contract_and_the_rule",
-            Experts(n=10, horizon=5000),
-        ),
     ),
 )  # fmt: skip
