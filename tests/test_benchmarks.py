@@ -11,85 +11,13 @@ from benchmarks.growing.case import Case, Work, exponent, measured, promised
 from benchmarks.growth import PAGE as PROMISES
 from benchmarks.growth import measure as grow
 from benchmarks.growth import read_formulas
-from benchmarks.writing.tables import shown, tables
 from benchmarks.writing.targets import TARGETS, behind, summary
 
 from tacit.planning.catalogue import CATALOGUE
 
-MACHINE = {"cores": 2, "memory in GB": 8, "python": "3.11"}
-
 
 def test_the_page_is_made_of_the_results():
     assert PAGE.read_text() == page(json.loads(LATEST.read_text()), json.loads(PEERS.read_text()))
-
-
-def test_keys_without_a_setting_share_one_table():
-    assert tables({"rounds/s": 12345.6, "ratio, tacit / other": 0.25}) == [
-        "| what | value |",
-        "|---|---|",
-        "| rounds/s | 12,346 |",
-        "| ratio, tacit / other | 0.25 |",
-        "",
-    ]
-
-
-def test_settings_become_columns_and_spreads_join_their_values():
-    results = {
-        "accuracy on leaves, epsilon=3, ours, fast": 0.9,
-        "accuracy on leaves, epsilon=3, ours, fast, deviation": 0.0123,
-        "accuracy on leaves, epsilon=none, theirs": 0.95,
-        "accuracy on leaves, epsilon=0.1, ours, fast": 0.5,
-        "regret, T=10, ours": 1234.0,
-        "regret, T=10, ours, standard error": 56.0,
-        "a value at epsilon=1": 1.0,
-    }
-    assert tables(results) == [
-        "| accuracy on leaves | epsilon=0.1 | epsilon=3 | epsilon=none |",
-        "|---|---|---|---|",
-        "| ours, fast | 0.5 | 0.900 ± 0.012 |  |",
-        "| theirs |  |  | 0.95 |",
-        "",
-        "| regret | T=10 |",
-        "|---|---|",
-        "| ours | 1,234 ± 56 |",
-        "",
-        "| what | value |",
-        "|---|---|",
-        "| a value at epsilon=1 | 1 |",
-        "",
-    ]
-
-
-def test_the_page_has_a_section_for_each_benchmark_and_peer():
-    latest = {
-        "date": "2026-01-02",
-        "machine": MACHINE,
-        "versions": {"numpy": "2"},
-        "dates": {"running_sums": "2026-01-02", "noise": "2026-01-01"},
-        "results": {"running_sums": {"rate": 1.0}, "noise": {"rate": 2.0}},
-    }
-    peer = {
-        "date": "2026-01-03",
-        "machine": MACHINE,
-        "python": "3.11",
-        "versions": {"other": "1.5"},
-        "about": "How it was measured.",
-        "results": {"rate, d=10, other": 3.0},
-    }
-    text = page(latest, {"other_peer": peer})
-    heads = [line for line in text.splitlines() if line.startswith("#")]
-    assert heads == [
-        "# Benchmarks",
-        "## Targets",
-        "## In one process",
-        "### running sums",
-        "### noise",
-        "## Against peers",
-        "### other-peer",
-    ]
-    assert "Measured on 2026-01-03, 2 cores, 8 GB, Python 3.11, other 1.5. How it was measured." in text
-    assert text.count("Measured on 2026-01-01.") == 1, "of one section alone"
-    assert "## Against peers" not in page(latest, {})
 
 
 def test_the_page_says_where_a_private_peer_is_ahead():
@@ -128,13 +56,6 @@ def test_every_benchmark_says_what_its_numbers_are():
         text = "\n".join(about(path.stem))
         assert text, path
         assert "Run" not in text
-
-
-def test_numbers_can_be_read():
-    assert shown(-1.7825e14, 5.3472e14) == "-1.8e14 ± 5.3e14"
-    assert shown(19491.0, 0.0) == "19,491 ± 0"
-    assert shown(9540.2, 1663.1) == "9,540 ± 1,663"
-    assert shown(1234.5, None) == "1,234"
 
 
 def test_the_summary_says_what_is_met_and_what_is_missed():

@@ -73,8 +73,8 @@ def kill_and_continue(folder, runs, kills):
     subprocess.run([*command, "inf"], check=True, timeout=300)
 
 
-def check_kills(tmp_path, runs, kills):
-    folder = tmp_path / "results.parquet"
+def test_killed_sweep_goes_on_where_it_stopped(tmp_path):
+    folder, runs, kills = tmp_path / "results.parquet", 20, 2
     kill_and_continue(folder, runs, kills)
     parts = [pq.read_table(part) for part in sorted(folder.glob("part-*.parquet"))]
     keys = [key for part in parts for key in zip(part["cell"].to_pylist(), part["run"].to_pylist(), strict=True)]
@@ -83,15 +83,6 @@ def check_kills(tmp_path, runs, kills):
     assert len(pq.read_table(folder)) == 2 * runs  # any reader takes the folder for one table
     whole = sweep_child.run(tmp_path / "uninterrupted.parquet", runs)
     assert numbers(Sweep.read(folder)) == numbers(whole)
-
-
-def test_killed_sweep_goes_on_where_it_stopped(tmp_path):
-    check_kills(tmp_path, runs=20, kills=2)
-
-
-@pytest.mark.slow
-def test_five_hundred_runs_survive_ten_kills(tmp_path):
-    check_kills(tmp_path, runs=250, kills=10)
 
 
 def test_killed_inside_a_write_leaves_nothing_behind(tmp_path, monkeypatch):
