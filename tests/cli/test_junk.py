@@ -56,36 +56,6 @@ def test_text(kind, junk, tmp_path, capsys):
     assert not [value for value in PRIVATE if value in error.replace(str(path), "")]
 
 
-@pytest.mark.parametrize("kind", ["list", "struct", "dictionary", "map", "text", "decimal", "column twice"])
-def test_parquet(kind, tmp_path, capsys):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {
-        "list": pa.array([[0.5]], pa.list_(pa.float64())),
-        "struct": pa.array([{"int": 0.5}], pa.struct([("int", pa.float64())])),
-        "dictionary": pa.array(["x"]).dictionary_encode(),
-        "map": pa.array([[("x", 0.5)]], pa.map_(pa.string(), pa.float64())),
-        "text": pa.array(["int"]),
-        "decimal": pa.array([1], pa.decimal128(5, 2)),
-        "column twice": pa.array([0.5]),
-    }
-    path = tmp_path / "losses.parquet"
-    names = ["a", "a" if kind == "column twice" else "b"]
-    parquet.write_table(pa.Table.from_arrays([pa.array([0.5]), columns[kind]], names), path)
-    assert ("twice" if kind == "column twice" else "Column 'b'") in refused(capsys, *COMMON, "--input", str(path))
-
-
-def test_parquet_without_a_value_and_damaged(tmp_path, capsys):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "losses.parquet"
-    parquet.write_table(pa.table({"a": [0.5, None], "b": [0.5, 0.5]}), path)
-    assert "Row 2" in refused(capsys, *COMMON, "--input", str(path))
-    parquet.write_table(pa.table({"a": [i / 5000 for i in range(5000)], "b": [0.5] * 5000}), path, compression="gzip")
-    content = bytearray(path.read_bytes())
-    content[100:3000] = b"\x00" * 2900
-    path.write_bytes(bytes(content))
-    assert "damaged after row 0" in refused(capsys, *COMMON[:-1], "5000", "--input", str(path))
-
-
 @pytest.mark.parametrize("form", ["csv", "ndjson"])
 @pytest.mark.parametrize("source", ["file", "standard input"])
 def test_a_byte_order_mark_is_no_part_of_the_first_column(form, source, tmp_path, capsys):

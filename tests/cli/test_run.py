@@ -34,19 +34,13 @@ def test_csv_file_gives_the_learners_decisions(tmp_path, capsys):
     assert "neighbours: replace" in captured.err
 
 
-@pytest.mark.parametrize("kind", ["ndjson", "objects", "parquet", "no header", "stdin"])
+@pytest.mark.parametrize("kind", ["ndjson", "objects", "no header", "stdin"])
 def test_every_format_gives_the_same_decisions(kind, tmp_path, capsys):
     path, stdin, extra = tmp_path / "losses.csv", "", []
     if kind in ("ndjson", "objects"):
         path = tmp_path / "losses.ndjson"
         rows = [dict(zip("abc", row, strict=True)) if kind == "objects" else row for row in LOSSES.tolist()]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    elif kind == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = tmp_path / "losses.parquet"
-        pq.write_table(pa.table({name: LOSSES[:, index] for index, name in enumerate("abc")}), path)
     elif kind == "no header":
         path.write_text(csv_text(header=False))
     else:
@@ -96,20 +90,13 @@ def test_bad_ndjson(line, words, capsys):
         assert word in error
 
 
-def test_bad_parquet(tmp_path, capsys):
-    path = tmp_path / "losses.parquet"
-    path.write_text("not parquet")
-    assert run_command("run", "experts", *COMMON, "--input", str(path)) == 2
-    assert "not a Parquet file" in capsys.readouterr().err
-
-
 def test_missing_file_unknown_format_and_too_many_rows(tmp_path, capsys):
     assert run_command("run", "experts", *COMMON, "--input", str(tmp_path / "none.csv")) == 2
     assert "There is no file" in capsys.readouterr().err
     path = tmp_path / "losses.csv"
     path.write_text(csv_text())
     assert run_command("run", "experts", *COMMON, "--input", str(path), "--format", "xml") == 2
-    assert "csv, ndjson, parquet" in capsys.readouterr().err
+    assert "csv or ndjson" in capsys.readouterr().err
     assert run_command("run", "experts", *COMMON, "--input", str(path), "--horizon", "10") == 2
     assert "more than the 10 rounds" in capsys.readouterr().err
 
