@@ -23,7 +23,7 @@ from fastapi import FastAPI
 from tacit.errors import InvalidInput, StoreError
 from tacit.experiments.experiments import Experiments
 from tacit.server.app import create_app
-from tacit.server.connections import protocol
+from tacit.server.connections import Limited
 from tacit.server.http import Limits
 from tacit.store.store import Store
 
@@ -122,13 +122,13 @@ def occupied(file: Path | None) -> Iterator[None]:
         os.close(handle)
 
 
-def configured(app: FastAPI, limits: Limits, kind: str = "auto") -> uvicorn.Config:
+def configured(app: FastAPI, limits: Limits) -> uvicorn.Config:
     """Tell uvicorn how to run the service: quietly, because its log would hold addresses and the texts of errors."""
     for name in ("uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return uvicorn.Config(
         app,
-        http=protocol(limits, kind),
+        http=type("Connection", (Limited,), {"limits": limits}),
         ws="none",
         lifespan="on",
         log_config=None,
