@@ -59,21 +59,13 @@ LATE = 12  # rounds after which other feedback comes, at most
 
 @dataclass(frozen=True)
 class Scene:
-    """One learner and the world that it meets.
+    """One learner and the world that it meets."""
 
-    Attributes:
-        name: the learner's name.
-        problem: what is decided.
-        epsilon: its privacy.
-        means: how likely each option fails.
-        shift: after how many rounds the options change places (None: never).
-    """
-
-    name: str
-    problem: Problem
-    epsilon: float
-    means: tuple[float, ...]
-    shift: int | None = None
+    name: str  # the learner's name
+    problem: Problem  # what is decided
+    epsilon: float  # its privacy
+    means: tuple[float, ...]  # how likely each option fails
+    shift: int | None = None  # after how many rounds the options change places (None: never)
 
     def losses(self, round: int, coins: FloatArray) -> FloatArray:
         """Which options fail in a round."""

@@ -25,19 +25,12 @@ SEALS = ("batch", "row")
 
 
 class Step(NamedTuple):
-    """What a batch gave for one key.
+    """What a batch gave for one key."""
 
-    Attributes:
-        state: the packed state after it (None: the key has none yet). PRIVATE.
-        first: the round of the first decision.
-        actions: the decisions of that round and those after it: released.
-        report: what was not counted.
-    """
-
-    state: bytes | None
-    first: int
-    actions: list[int]
-    report: Report
+    state: bytes | None  # the packed state after it (None: the key has none yet). PRIVATE
+    first: int  # the round of the first decision
+    actions: list[int]  # the decisions of that round and those after it: released
+    report: Report  # what was not counted
 
 
 class Fleet:

@@ -29,15 +29,10 @@ _ALLOWED = (
 
 @dataclass(frozen=True)
 class Root:
-    """The place of a secret key of 32 bytes; not the key.
+    """The place of a secret key of 32 bytes; not the key."""
 
-    Attributes:
-        place: "file:PATH" (32 bytes, or 64 hexadecimal digits) or "env:NAME" (64 hexadecimal digits).
-        fingerprint: of the key that must be there (None: any).
-    """
-
-    place: str
-    fingerprint: str | None = None
+    place: str  # "file:PATH" (32 bytes, or 64 hexadecimal digits) or "env:NAME" (64 hexadecimal digits)
+    fingerprint: str | None = None  # of the key that must be there (None: any)
 
     @classmethod
     def found(cls, place: object, *, local: bool = False) -> Root:
