@@ -81,14 +81,7 @@ SCENES = (
 
 
 def demo(host: str, port: int, ready: Callable[[str, bool], None], *, browser: bool = True) -> None:
-    """Serve the example until a signal comes.
-
-    Args:
-        host: where to listen.
-        port: where to listen (0: any free one).
-        ready: is told the address of the page, which signs in by itself, and whether a browser was opened.
-        browser: whether to open one.
-    """
+    """Serve the example until a signal comes; `ready` is told the page that signs in, and whether a browser has it."""
     with tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
         store = Store(Path(folder) / "decisions.db")
         store.ledger(LEDGER, epsilon=6.0, delta=1e-5, renews="monthly")

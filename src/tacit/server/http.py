@@ -197,12 +197,7 @@ def private(scope: Scope) -> bool:
 
 
 class Access:
-    """Checks tokens.
-
-    Args:
-        tokens: the tokens of the store.
-        ask: calls a function that asks the store, without waiting in the event loop.
-    """
+    """Checks tokens."""
 
     def __init__(self, tokens: Tokens, ask: Callable[..., Coroutine[Any, Any, Token | None]]) -> None:
         self._tokens = tokens
@@ -324,14 +319,7 @@ def guarded(access: Access, scope: str, kind: type[Guarded] = Guarded) -> type[G
 
 
 class Gate:
-    """Keeps requests within their limits; answers, logs and counts what becomes of them.
-
-    Args:
-        app: the framework, which has all other routes.
-        limits: what a request may take.
-        metrics: where answers are counted.
-        routes: the routes that are asked in every round.
-    """
+    """Keeps requests within their limits; answers, logs and counts what becomes of them."""
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, routes: Sequence[Direct]) -> None:
         self._app, self._limits, self._metrics, self._routes = app, limits, metrics, routes

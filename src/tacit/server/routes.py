@@ -227,7 +227,6 @@ def learners(parts: Parts) -> list[APIRouter]:
             live, new = store.make(body.name, problem, persons=body.persons, **own, **body.target)
         except Conflict:
             raise Problem(409, OTHER) from None
-        parts.learners.keep(live)
         if new:
             parts.metrics.learners.inc()
         return JSONResponse(described(live), 201 if new else 200, deprecation(live))

@@ -67,16 +67,7 @@ def serve(
     ready: Callable[[str], None] = print,
     experiments: Experiments | None = None,
 ) -> None:
-    """Serve a store until a signal comes.
-
-    Args:
-        store: what is served; it is closed at the end.
-        host: where to listen.
-        port: where to listen (0: any free one).
-        limits: what a request may take.
-        ready: is told the address, when connections are taken.
-        experiments: those of the store, closed at the end (None: the service has none).
-    """
+    """Serve a store until a signal comes, and close it and its experiments; `ready` is told the address."""
     with store, experiments or nullcontext(), listening(host, port) as listener:
         address, number = listener.getsockname()[:2]
         where = f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}"
@@ -100,11 +91,7 @@ def run(
 
 @contextmanager
 def occupied(file: Path | None) -> Iterator[None]:
-    """Hold an SQLite file, so that a second service is refused; the system lets go of it however a process ends.
-
-    Args:
-        file: the file, or None for PostgreSQL, which locks for itself.
-    """
+    """Hold an SQLite file, so that a second service is refused; the system lets go of it however a process ends."""
     if file is None:
         yield
         return

@@ -75,13 +75,7 @@ class Request(Generic[T]):
 
 
 class Later(Request[T]):
-    """A request without a thread of its own: a future has what came of it.
-
-    Args:
-        work: what to do.
-        serve: serves everybody who waits; called in a thread when this request leads.
-        run: calls a function in a thread, as `Executor.submit` does.
-    """
+    """A request without a thread of its own: a future has what came of it."""
 
     def __init__(self, work: Callable[[T], Any], serve: Callable[[Request[T]], None], run: Run) -> None:
         super().__init__(work)
@@ -110,11 +104,7 @@ class Later(Request[T]):
 
 
 class Batches(Generic[T]):
-    """Requests of several threads, handled together.
-
-    Args:
-        handle: handles a list of requests in one transaction; if it raises, none of them happened.
-    """
+    """Requests of several threads, handled together."""
 
     def __init__(self, handle: Callable[[list[Request[T]]], None]) -> None:
         self._handle = handle

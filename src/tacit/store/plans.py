@@ -90,12 +90,7 @@ def plan_from_text(text: str, problem: Problem | None = None) -> Plan:
 def plan_again(name: str, signature: str, request: dict[str, Any], text: str | None, problem: Any = None) -> Comparison:
     """Make the plan of a learner that is in the store: of its fields, or calibrated again where they are not known.
 
-    Args:
-        name: the learner's name.
-        signature: its plan to the last digit.
-        request: what was asked for, as `request_of` wrote it.
-        text: the fields of its plan, as `plan_to_text` wrote them, or None.
-        problem: the problem, if JSON cannot describe it.
+    A problem is given where JSON cannot describe it.
     """
     if request["problem"] is not None:
         problem = problem_from_dict(request["problem"])

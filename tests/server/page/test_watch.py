@@ -53,7 +53,7 @@ def test_one_learner_with_everything(store):
     assert f"expert {actions[-1]}" in page
     assert f"Decisions over 6 rounds: expert 0 {100 * actions.count(0) / 6:.0f}%" in page
     assert "as nobody can lose more in 6 rounds" in page
-    assert "at most e^epsilon times as likely" in page
+    assert str(live.guarantee).splitlines()[0] in page
     assert "<details open>" in page
     left = people.budget.epsilon - people.spent
     assert f'<progress max="3.0" value="{left!r}" aria-label="Left of the budget people-in-eu">' in page

@@ -41,13 +41,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 
 
 def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
-    """Make the routes of the page.
-
-    Args:
-        watch: what is shown.
-        access: the check of tokens.
-        viewers: how many connections of one token may follow the page.
-    """
+    """Make the routes of the page."""
     events = Events(watch, viewers)
     routes = APIRouter(include_in_schema=False)
 

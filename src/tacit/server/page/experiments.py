@@ -88,14 +88,7 @@ def key_of(name: str) -> str:
 
 
 def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue: int) -> ExperimentView:
-    """Read an experiment as it is now.
-
-    Args:
-        experiments: those of the store.
-        name: which one.
-        ledger: the budget that it is charged to.
-        overdue: how many of its versions should have been released and were not.
-    """
+    """Read an experiment as it is now."""
     about, found = experiments.describe(name), experiments.results(name)
     killed = set(experiments.kills(name)["killed"])
     document = experiments.contract(name)["contract"]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup
 
-from tacit.accounting.guarantee import ZERO_OUT, Guarantee
+from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.rounding import rounded_up
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import Plan
@@ -151,34 +151,12 @@ def certified(plan: Plan, rounds: int) -> Certified:
     return Certified(_shown(float(bound)), f"for all {plan.rounds:,} rounds{_condition(bound.condition)}{says}")
 
 
-def paragraph(guarantee: Guarantee) -> str:
-    """The contract in sentences: what is shown, what that gives away of whom, and on what the proof rests."""
-    other = "a public constant" if guarantee.relation == ZERO_OUT else "any other"
-    epsilon = rounded_up(guarantee.epsilon())
-    slack = f", up to a probability of delta = {rounded_up(guarantee.at_delta, 6)}" if guarantee.at_delta else ""
-    sentences = [
-        f"Shown: {guarantee.released}.",
-        f"Protected: {guarantee.protected}.",
-        f"Had all of it been {other}, whatever is shown would have been at most e^epsilon times as likely, "
-        f"epsilon = {epsilon}{slack}.",
-        f"Proof: {guarantee.theorem}; it holds against {_article(guarantee.adversary)} adversary.",
-        f"Numerics: {guarantee.numerics}; randomness: {guarantee.randomness}.",
-    ]
-    if not guarantee.private:
-        sentences.insert(0, "NOT PRIVATE: whoever knows the seed can make the noise again.")
-    return " ".join(sentences)
-
-
 def _shown(value: float) -> str:
     return rounded_up(value, thousands=True)
 
 
 def _condition(text: str) -> str:
     return f", if {text}" if text else ""
-
-
-def _article(word: str) -> str:
-    return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
 PLANNING = Certified("...", "being computed")
@@ -264,7 +242,6 @@ class About:
         self.plan: Plan | None = None
         self.planned = False
         self.guarantee = guarantee
-        self.contract = paragraph(guarantee)
 
     def view(self, head: Head, ledger: str | None, strip: Strip, latest: Any) -> LearnerView:
         """The learner as it is now."""

@@ -74,13 +74,7 @@ class Change:
 
 
 class Watch:
-    """The public past of a store, as a page shows it; threads may share it.
-
-    Args:
-        store: the store.
-        accounts: the accounts of its ledgers, if others read them too.
-        experiments: the experiments of the store (None: there are none).
-    """
+    """The public past of a store, as a page shows it; threads may share it."""
 
     def __init__(self, store: Store, accounts: Accounts | None = None, experiments: Experiments | None = None) -> None:
         self._experiments = experiments
@@ -200,13 +194,7 @@ def _changes(state: State, known: int) -> Iterator[Change]:
 
 
 class Events:
-    """The stream of changes.
-
-    Args:
-        watch: what is looked at.
-        each: how many viewers may have the same token.
-        tick: seconds between two looks.
-    """
+    """The stream of changes."""
 
     def __init__(self, watch: Watch, each: int, tick: float = TICK) -> None:
         self._watch = watch
@@ -223,14 +211,7 @@ class Events:
     async def stream(
         self, since: str, token: int, closing: threading.Event, check: Callable[[], Awaitable[object]]
     ) -> AsyncIterator[str]:
-        """The events for one viewer, until the service ends or the viewer may not look any more.
-
-        Args:
-            since: the stamp up to which the viewer knows everything.
-            token: the number of the viewer's token.
-            closing: set when the service ends.
-            check: raises if the viewer may not look.
-        """
+        """The events for one viewer, until the service ends or the viewer may not look any more."""
         if not self.room(token):  # many came at once, when there was room for each of them
             return
         told = asyncio.Event()
