@@ -26,6 +26,9 @@ CSV = {
     "too large": ("a,b\n0.5,1.125\n", "[0, 1] in column 'b'"),
     "too large for a float": ("a,b\n0.5,1e400\n", "column 'b'"),
     "no number": ("a,b\n0.5,nan\n", "column 'b'"),
+    "infinite": ("a,b\n0.5,inf\n", "column 'b'"),
+    "nothing": ("", "is empty"),
+    "a short row": ("a,b\n0.1,0.2\n0.3\n", "has 1 values; expected 2"),
     "text": ("a,b\n0.5,secret\n", "column 'b'"),
 }
 NDJSON = {
@@ -41,6 +44,10 @@ NDJSON = {
     "a key twice": ('{"a": 0.5, "b": 0.5, "a": 0.25}\n', "a key twice"),
     "a key twice later": ('{"a": 0.5, "b": 0.5}\n{"a": 0.5, "b": 0.5, "a": 0.25}\n', "Row 2"),
     "a byte order mark in a key": ('{"a": 0.5, "\ufeffb": 0.5}\n', "Column 2"),
+    "a truth value": ("[0.1, true]\n", "column '1'"),
+    "a short row": ("[0.1, 0.2]\n[0.1]\n", "has 1 values; expected 2"),
+    "no JSON": ("[0.1, 0.2]\n{oops\n", "not JSON"),
+    "a number": ("[0.1, 0.2]\n3\n", "list or object"),
     "other keys": ('{"a": 0.5, "b": 0.5}\n{"a": 0.5, "secret": 0.5}\n', "the keys a, b"),
 }
 PRIVATE = ("secret", "1.125", "0.125", "1e400", "0_1", "1_0", "999", "000", "\u0966", "\u0967", "nan", "NaN")

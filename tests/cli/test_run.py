@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
-from cli.command import refused, run_command
+from cli.command import run_command
 
 LOSSES = np.array([[0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]] * 30)
 COMMON = ("--epsilon", "1", "--delta", "1e-6", "--seed", "3")
@@ -51,43 +51,6 @@ def test_every_format_gives_the_same_decisions(kind, tmp_path, capsys):
     assert [record["decision"] for record in records] == expected().tolist()
     assert [record["round"] for record in records] == list(range(1, 91))
     assert json.loads(captured.err)["rounds"] == 90
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", ("is empty",)),
-        ("a,b\n0.1,0.2\n0.3\n", ("Row 2", "1 values", "expected 2")),
-        ("a,b\n0.1,0.2\n0.3,high\n", ("Row 2", "finite number", "'b'")),
-        ("a,b\n0.1,nan\n", ("Row 1", "finite number", "'b'")),
-        ("a,b\n0.1,inf\n", ("Row 1", "finite number", "'b'")),
-        ("a,b\n0.1,1.5\n", ("Row 1", "[0, 1]", "'b'")),
-    ],
-)
-def test_bad_files_get_one_sentence(text, words, tmp_path, capsys):
-    path = tmp_path / "losses.csv"
-    path.write_text(text)
-    error = refused(capsys, "run", "experts", *COMMON, "--input", str(path))
-    assert all(word in error for word in words), error
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("[0.1, true]", ("finite number", "'1'")),
-        ("[0.1]", ("1 values", "expected 2")),
-        ("{oops", ("not JSON",)),
-        ("3", ("list or object",)),
-    ],
-)
-def test_bad_ndjson(line, words, capsys):
-    code = run_command(
-        "run", "experts", *COMMON, "--horizon", "9", "--format", "ndjson", "--input", "-", stdin=f"[0.1, 0.2]\n{line}\n"
-    )
-    assert code == 2
-    error = capsys.readouterr().err
-    for word in ("Row 2", *words):
-        assert word in error
 
 
 def test_missing_file_unknown_format_and_too_many_rows(tmp_path, capsys):

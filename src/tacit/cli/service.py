@@ -97,7 +97,7 @@ def serve(
 
     def shown(page: str, opened: bool) -> None:
         where = "A browser shows it" if opened else "Open this address in a browser (it signs in by itself)"
-        text = f"Three learners at work, in a store that is removed at the end (Ctrl-C). {where}:\n{page}"
+        text = f"An experiment and a learner at work, in a store that is removed at the end (Ctrl-C). {where}:\n{page}"
         output.answer(text, {"address": page.partition("/#")[0], "page": page, "browser": opened})
         sys.stdout.flush()
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from tacit.accounting.ledger import now
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.server.http import Problem
 from tacit.store.ledgers import StoredLedger
@@ -108,7 +107,7 @@ class Learners:
 
 
 class Accounts:
-    """What was spent of every budget, computed again only when a ledger was charged or its period has ended.
+    """What was spent of every budget, which each ledger composes again only after a charge and in a new period.
 
     An account of some hundred different contracts takes seconds to compose. Readers that come meanwhile wait for the
     one that computes, so that many of them cost decisions no more than one.
@@ -117,15 +116,13 @@ class Accounts:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._turn = threading.Lock()
-        self._known: dict[int, tuple[StoredLedger, tuple[int, str], dict[str, Any]]] = {}
+        self._ledgers: dict[str, StoredLedger] = {}
 
     def read(self) -> dict[int, dict[str, Any]]:
         """Give the account of every ledger, as `Ledger.to_dict` does, by the ledger's number in the store."""
         with self._turn:
-            for number, name, epoch in self._store.history.ledgers():
-                known = self._known.get(number)
-                ledger = self._store.ledger(name) if known is None else known[0]
-                key = (epoch, ledger.budget.period_at(now()))
-                if known is None or known[1] != key:
-                    self._known[number] = ledger, key, ledger.to_dict()
-            return {number: account for number, (_, _, account) in self._known.items()}
+            for name in self._store.ledgers:
+                if name not in self._ledgers:
+                    self._ledgers[name] = self._store.ledger(name)
+            made = sorted(self._ledgers.values(), key=lambda ledger: ledger.number)
+            return {ledger.number: ledger.to_dict() for ledger in made}

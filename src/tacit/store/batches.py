@@ -27,24 +27,15 @@ LONGEST = 0.005  # seconds
 
 
 class Request(Generic[T]):
-    """Something to do in a transaction, and what came of it; its thread sleeps meanwhile.
-
-    Attributes:
-        work: what to do.
-        answer: its result, which may be shown when `durable` is set.
-        error: why there is none.
-        durable: whether the transaction that it was part of has committed.
-        done: whether nobody works on it any more.
-        leads: whether its thread serves, or is to serve, the others.
-    """
+    """Something to do in a transaction, and what came of it; its thread sleeps meanwhile."""
 
     def __init__(self, work: Callable[[T], Any]) -> None:
         self.work = work
-        self.answer: Any = None
-        self.error: Exception | None = None
-        self.durable = False
-        self.done = False
-        self.leads = False
+        self.answer: Any = None  # may be shown when it is durable
+        self.error: Exception | None = None  # why there is none
+        self.durable = False  # whether the transaction that it was part of has committed
+        self.done = False  # whether nobody works on it any more
+        self.leads = False  # whether its thread serves, or is to serve, the others
         self._called = threading.Lock()
         self._called.acquire()
 

@@ -80,12 +80,6 @@ class History:
             found = transaction.row(_LATEST, learner=number, round=round)
         return None if found is None else rows.shown(found[0])
 
-    def ledgers(self) -> tuple[tuple[int, str, int], ...]:
-        """The number and the name of every ledger, and how often it was charged."""
-        with self._database.reading() as transaction:
-            found = transaction.rows("SELECT id, name, epoch FROM tacit_ledgers ORDER BY id")
-        return tuple((int(number), str(name), int(epoch)) for number, name, epoch in found)
-
     def plan(self, name: str) -> Plan | None:
         """The plan of a learner, made again; None if its problem is not made of numbers, or it was another plan."""
         row = self.about(name)

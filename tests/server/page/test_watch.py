@@ -11,7 +11,6 @@ import tacit
 from attacks import rows
 from server.page.world import PROBLEM, TARGET, fill
 from tacit.accounting import ledger as budgets
-from tacit.server import learners as at_hand
 from tacit.server.page import watch as watching
 from tacit.server.page.watch import Watch
 from tacit.store import ledgers as stored
@@ -126,7 +125,7 @@ def test_a_plan_that_comes_later_is_told(store):
 
 def test_charges_and_new_periods_are_told(store, monkeypatch):
     today = datetime(2030, 1, 31, 12, tzinfo=UTC)
-    for module in (budgets, at_hand, stored):
+    for module in (budgets, stored):
         monkeypatch.setattr(module, "now", lambda: today)
     people = store.ledger("people", epsilon=2, renews="monthly")
     store.ledger("everybody")
