@@ -91,12 +91,7 @@ def plan_from_text(text: str, problem: Problem | None = None) -> Plan:
 def plan_again(name: str, signature: str, request: dict[str, Any], text: str | None, problem: Any = None) -> Comparison:
     """Make the plan of a learner that is in the store: of its fields, of its signature, or planned again.
 
-    Args:
-        name: the learner's name.
-        signature: its plan to the last digit.
-        request: what was asked for, as `request_of` wrote it; with all of the target, where the problem is named.
-        text: the fields of its plan, as `plan_to_text` wrote them, or None.
-        problem: the problem, if JSON cannot describe it.
+    A problem is given where JSON cannot describe it, and then the request has all of the target.
     """
     if request["problem"] is not None:
         problem = problem_from_dict(request["problem"])

@@ -17,13 +17,7 @@ from tacit.store.engines import Transaction
 
 
 def hashed(salt: str, what: str, text: str) -> str:
-    """The hash under which a learner keeps a text; nobody finds the text, or the same one elsewhere, without the salt.
-
-    Args:
-        salt: the learner's own, which is deleted with it.
-        what: what the text is: hashes of other things differ.
-        text: what is not to be kept.
-    """
+    """The hash under which a learner keeps a text of this kind; without its salt nobody finds the text."""
     return hashlib.blake2b(
         text.encode(errors="surrogatepass"), digest_size=16, key=bytes.fromhex(salt), person=what.encode()
     ).hexdigest()

@@ -7,6 +7,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 from tacit.accounting.ledger import Budget, now
@@ -31,6 +32,7 @@ ARMS_DEPRECATED = (
     "Arms in a store are deprecated, and gone in the next release: experiments decide without a write and protect "
     "persons. `tacit experiments import` makes a draft of a learner of arms."
 )
+MOST_OPEN = 256  # learners: the one that was not asked for the longest is let go, and read again when needed
 MOST_PLANS = 4096  # that are kept although nobody may use them any more
 
 
@@ -72,7 +74,7 @@ class Store:
             self._database.close()
             raise
         self._lock = threading.RLock()
-        self._lives: dict[str, Live] = {}
+        self._lives: OrderedDict[str, Live] = OrderedDict()
         self._plans: OrderedDict[tuple[str, str], Comparison] = OrderedDict()
         self._ledgers: dict[str, StoredLedger] = {}
 
@@ -118,14 +120,7 @@ class Store:
     ) -> tuple[Live, bool]:
         """Give the learner of this name, as `open` does, and whether the learner was made now.
 
-        Args:
-            name: its name in the store.
-            problem: what is to be decided.
-            ledger: as for `open`.
-            randomness: as for `open`.
-            persons: as for `open`.
-            largest: how many bytes the state of a new learner may have (None: any number).
-            **target: as for `open`.
+        The state of a new learner may have `largest` bytes (None: any number).
         """
         _check_name("open", name)
         if isinstance(problem, ContextualArms | Policies):
@@ -149,7 +144,17 @@ class Store:
             if name not in self._lives:
                 kept = self._numbered(row.ledger)
                 self._lives[name] = Live(self._database, self._marks, row.number, name, plan, row.guarantee, kept)
+                if len(self._lives) > MOST_OPEN:
+                    self._lives.popitem(last=False)
             return self._lives[name], made
+
+    def opened(self, name: str) -> Live | None:
+        """Give the learner of this name if it is open; waits for nobody, so that an event loop can ask."""
+        found = self._lives.get(name)
+        if found is not None:
+            with suppress(KeyError):  # another thread has let go of it
+                self._lives.move_to_end(name)
+        return found
 
     def end(self, name: str) -> None:
         """End a learner for good: its state, feedback and keys are deleted; contract, decisions and charges are kept.
