@@ -24,10 +24,9 @@ import scipy
 from tacit.accounting.curves import ROUND_UP
 from tacit.algorithms.stochastic.online_to_batch.descent import ConversionErrors
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
-from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
+from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import node_level
 from tacit.noise.running_sums.running_sum import Grid
-from tacit.noise.sampler_bounds import chi_quantile
 from tacit.validation import FloatArray
 
 
@@ -61,37 +60,6 @@ def growing_deviations(mechanism: RunningSum, scales: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(total_squares, squares) + 1e-14 * squares.max(initial=0.0)))
 
 
-def scheduled_column_norm(mechanism: RunningSum, sensitivities: FloatArray) -> float:
-    """max_j of the norm of c_{i-j} s_j/s_i over i >= j, for growing sensitivities that are fixed in advance.
-
-    Smaller than the column norm, because later noise is larger than what this step needs. Only sums of positive
-    terms: a Fourier transform would lose all digits. l1 for Laplace-type noise. Other mechanisms: no gain taken.
-    """
-    if isinstance(mechanism, Tree | LaplaceTree):
-        base = mechanism.base if isinstance(mechanism, LaplaceTree) else 2
-        order = 1 if mechanism.noise == "laplace" else 2
-        worst, values = 0.0, sensitivities.tolist()
-        for leaf, own in enumerate(values, start=1):
-            total, node = 0.0, leaf
-            while node <= mechanism.steps:  # the nodes that contain this leaf
-                total += (own / values[node - 1]) ** order
-                reach = base ** (node_level(node, base) + 1)
-                node = -(-node // reach) * reach
-            worst = max(worst, total)
-        return float(worst ** (1 / order)) * ROUND_UP
-    if isinstance(mechanism, Buffered):
-        theta, omega = np.array(mechanism.decays), np.array(mechanism.weights)
-        inverse = sensitivities[::-1] ** -2.0  # backwards: a step is charged by those after it
-        total_squares = inverse.copy()
-        for a in range(theta.size):
-            for b in range(theta.size):
-                decay = float(theta[a] * theta[b])
-                following = scipy.signal.lfilter([0.0, decay], [1.0, -decay], inverse)
-                total_squares += omega[a] * omega[b] * following
-        return float(np.sqrt(np.max(total_squares / inverse))) * ROUND_UP
-    return mechanism.column_norm
-
-
 def weighted_noise(
     mechanism: RunningSum,
     privacy: float,
@@ -101,16 +69,14 @@ def weighted_noise(
     smoothness: float,
     diameter: float,
     sides: float = 2.0,
-    scheduled: bool = True,
 ) -> float:
     """(1/beta_{1:T}) sum_t std(noise_t), one coordinate, T = steps + 1: how much noise the final iterate feels.
 
-    Sensitivities are `sides` times the largest C_t; `scheduled` fixes them in advance.
+    Sensitivities are `sides` times the largest C_t.
     """
     steps = mechanism.steps
     growing = sides * np.maximum.accumulate(clipping_norms(steps, power, lipschitz, smoothness, diameter))
-    column = scheduled_column_norm(mechanism, growing) if scheduled else mechanism.column_norm
-    deviations = growing_deviations(mechanism, growing * column / privacy)
+    deviations = growing_deviations(mechanism, growing * mechanism.column_norm / privacy)
     return float(np.sum(deviations) / np.sum(weights(steps + 1, power)))
 
 
@@ -147,7 +113,6 @@ class Conversion:
         short: the missing share of the last batch.
         norm: of the models.
         dimension: of the models.
-        scheduled: whether the noise's scales are fixed in advance.
         gradient_deviation: sG, or None.
         hessian_deviation: sH, or None.
         curvature: s of a public regulariser (s/2)|x|^2, whose gradient is added without noise.
@@ -164,7 +129,6 @@ class Conversion:
     short: float
     norm: Norm
     dimension: int
-    scheduled: bool
     gradient_deviation: float | None
     hessian_deviation: float | None
     curvature: float
@@ -235,8 +199,6 @@ class Conversion:
 
     def _quantile(self, dimension: int, tail: float) -> float:
         """What the norm of the noise, in units of its deviation, exceeds with probability at most `tail`."""
-        if self.scheduled and not self.grid.units:
-            return chi_quantile(dimension, tail)
         level = log(1 / tail)
         return sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)
 

@@ -37,7 +37,7 @@ from tacit.algorithms.stochastic.online_to_batch.betting import (
     ConfidentBetting,
     gradient_sizes,
 )
-from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms, scheduled_column_norm
+from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms
 from tacit.algorithms.stochastic.online_to_batch.descent import (
     ConversionErrors,
     MirrorDescent,
@@ -56,7 +56,7 @@ from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
-from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, admissible, check_mechanism, lattice_grid
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, check_mechanism, lattice_grid
 from tacit.noise.source import Streams
 from tacit.problems import Problem, Stochastic
 from tacit.runtime.learner import Learner
@@ -67,7 +67,6 @@ from tacit.validation import (
     FloatArray,
     IntArray,
     check_choice,
-    check_flag,
     check_integer,
     check_level,
     check_number,
@@ -98,8 +97,6 @@ class OnlineToBatch(RunningSumPlan):
         lipschitz: G, the dual norm to which gradients are clipped.
         smoothness: H, how fast gradients may change.
         norm: the l_p norm of the models; gradients are measured in its dual.
-        scheduled: fix the growing sensitivities in advance, from the domain's diameter (less noise in the worst
-            case), instead of following the iterates (less noise once they have settled).
 
     >>> from tacit.domains import Ball
     >>> from tacit.losses import LogisticLoss
@@ -119,7 +116,6 @@ class OnlineToBatch(RunningSumPlan):
     lipschitz: float
     smoothness: float
     norm: Norm = _EUCLIDEAN
-    scheduled: bool = False
     unit: ClassVar[str] = "one record"
     _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
@@ -134,7 +130,6 @@ class OnlineToBatch(RunningSumPlan):
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
         check_positive(owner, "lipschitz", self.lipschitz)
-        check_flag(owner, "scheduled", self.scheduled)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
         check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
         if not (hasattr(self.learner, "play") and hasattr(self.learner, "observe")):
@@ -151,8 +146,7 @@ class OnlineToBatch(RunningSumPlan):
     @cached_property
     def grid(self) -> Grid:
         """The numbers on which the sums work, per unit of C_t."""
-        schedule = self.schedule if self.scheduled else None
-        return difference_grid(self.mechanism, self.privacy, self.records, schedule, self.numerics, self.lipschitz)
+        return difference_grid(self.mechanism, self.privacy, self.records, self.numerics, self.lipschitz)
 
     @property
     def unit_scale(self) -> float:
@@ -161,7 +155,7 @@ class OnlineToBatch(RunningSumPlan):
 
     @cached_property
     def schedule(self) -> FloatArray:
-        """The largest C_t up to each step: what the sensitivities are, or at most can become."""
+        """The largest C_t up to each step: what the sensitivities at most can become."""
         norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self._diameter)
         return np.asarray(np.maximum.accumulate(norms))
 
@@ -179,7 +173,6 @@ class OnlineToBatch(RunningSumPlan):
             short=(-self.problem.records % self.batch) / self.batch,
             norm=self.norm,
             dimension=self.problem.domain.dimension,
-            scheduled=self.scheduled,
             gradient_deviation=self.problem.gradient_deviation,
             hessian_deviation=self.problem.hessian_deviation,
             curvature=parted(self.problem.loss)[1],
@@ -244,7 +237,6 @@ class OnlineToBatch(RunningSumPlan):
         problem: Stochastic,
         target: Target,
         *,
-        scheduled: bool = False,
         learner: Any = "certified",
         power: float | None = None,
         batch: int | None = None,
@@ -266,11 +258,10 @@ class OnlineToBatch(RunningSumPlan):
             lipschitz: the norm to which gradients are clipped (default: the loss's constant).
             smoothness: how fast gradients may change (default: the loss's constant).
             norm: the norm of the models (default: the learner's, else l_2); another than the learner's: not certified.
-            scheduled: fix the sensitivities in advance.
         """
         if target.max_switches is not None:
             raise PrivacyError("OnlineToBatch cannot promise a limit on switches: its model moves at every step.")
-        wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm, scheduled)
+        wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm)
         return Search(cls, problem, target, *wishes).best()
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
@@ -395,9 +386,6 @@ class OnlineToBatchLearner(Learner):
         clip = (weight - before) * plan.lipschitz
         if self._step:
             clip += before * plan.smoothness * plan.norm.size(self._action - self._previous)
-        if plan.scheduled:
-            sensitivity = plan.schedule.item(self._step)
-            return min(clip, sensitivity), plan.grid.admissible(sensitivity)
         return clip, max(self._sensitivity, plan.grid.admissible(clip * ROUND_UP))
 
     @np.errstate(all="ignore")
@@ -463,7 +451,6 @@ class Search(Generic[PlanT]):
     lipschitz: float | None
     smoothness: float | None
     norm: Norm | None
-    scheduled: bool
 
     def best(self) -> PlanT:
         """The plan with the smallest certified excess risk."""
@@ -529,7 +516,6 @@ class Search(Generic[PlanT]):
             lipschitz=lipschitz,
             smoothness=smoothness,
             norm=norm,
-            scheduled=self.scheduled,
             **self.target.contract,
         )
         if not isinstance(learner, str):
@@ -572,25 +558,15 @@ def difference_grid(
     mechanism: RunningSum,
     privacy: float,
     records: SummedRecords,
-    schedule: FloatArray | None,
     numerics: str,
     first: float,
 ) -> Grid:
-    """The numbers on which differences per unit of C_t are added up.
-
-    `schedule`: sizes fixed in advance, or None; `first`: C_1.
-    """
+    """The numbers on which differences per unit of C_t are added up; `first`: C_1."""
     multiple = first * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes and numerics == "exact" else 0.0
-    column = None
-    if schedule is not None:
-        column = scheduled_column_norm(mechanism, admissible(schedule, multiple))
     if numerics == "exact" and records.batch <= LARGEST_SUMMED:
-        growing = schedule is None
-        return lattice_grid(mechanism, privacy, records, growing=growing, column_norm=column, multiple=multiple)
+        return lattice_grid(mechanism, privacy, records, growing=True, multiple=multiple)
     moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
-    share = 1.0 if column is None else column / mechanism.column_norm
-    scale = mechanism.scale(privacy, moved) * share * ROUND_UP
-    return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
+    return Grid(records, 0, mechanism.scale(privacy, moved) * ROUND_UP, mechanism.curve(privacy), IDEALIZED)
 
 
 def start_differences(mechanism: RunningSum, grid: Grid, norm: Norm, streams: Streams) -> Accumulator:
