@@ -138,17 +138,15 @@ def test_areas_are_of_two_classes():
 def test_candidates_that_cannot_meet_their_share_are_left_out():
     X, y = two_classes()
     ledger = Ledger()
-    grid = {"algorithm": ["statistics", "objective"]}
-    search = PrivateGridSearch(
-        PrivateRidge(data_norm=1.0, label_bound=1.0), grid, delta=0.0, random_state=SOURCE, ledger=ledger
-    )
-    with pytest.warns(UsefulnessWarning, match=r"leaves out .*'statistics'.* needs delta > 0") as caught:
+    grid = {"regularisation": [1e-6, 50.0]}
+    search = PrivateGridSearch(PrivateRidge(data_norm=1.0, label_bound=1.0), grid, random_state=SOURCE, ledger=ledger)
+    with pytest.warns(UsefulnessWarning, match=r"leaves out .*1e-06.* is too small for epsilon") as caught:
         search.fit(X, y)
     assert [warning.filename for warning in caught if "leaves out" in str(warning.message)] == [__file__]
-    assert search.best_params_ == {"algorithm": "objective"}
-    assert [parameters for parameters, _ in search.infeasible_] == [{"algorithm": "statistics"}]
+    assert search.best_params_ == {"regularisation": 50.0}
+    assert [parameters for parameters, _ in search.infeasible_] == [{"regularisation": 1e-6}]
     assert search.fit_epsilon_ == pytest.approx(1.0, rel=2e-3)  # the others share the whole budget
-    search.set_params(param_grid={"algorithm": ["statistics"]})
+    search.set_params(param_grid={"regularisation": [1e-6]})
     with pytest.raises(PrivacyError, match="No candidate"):
         search.fit(X, y)
     assert len(ledger) == 1

@@ -34,8 +34,7 @@ from tacit.estimators import (
     private_pipeline,
     statistics,
 )
-from tacit.estimators.budget import NoisyCounts
-from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.budget import NoisyCounts, NoisyStatistics
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 

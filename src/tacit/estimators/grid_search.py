@@ -29,8 +29,7 @@ from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.budget import UsefulnessWarning
-from tacit.estimators.ledger import Ledger, spend
-from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.ledger import Ledger, charged
 from tacit.estimators.pipeline import PrivatePipeline, table_shape
 from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
@@ -99,10 +98,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         train, test = order[:cut], order[cut:]
         candidates, self.infeasible_ = self._feasible(candidates, cut, target, shape)
         self.fit_epsilon_ = self._share(candidates, cut, target, shape)
-        source = randomness_of(self.random_state)
-        guarantee = self._guarantee().with_randomness(source.label)
-        spend(self.ledger, "PrivateGridSearch.fit", guarantee)
-        self.guarantee_ = guarantee
+        source = charged(self, self._guarantee())
         fitted = []
         for number, parameters in enumerate(candidates):
             model = self._candidate(parameters, self.fit_epsilon_, len(candidates))
