@@ -107,7 +107,7 @@ class OnlineLearner(ABC):
     @property
     def diameter(self) -> float:
         """The largest distance of two points of the domain, in the learner's norm, or an upper bound of it."""
-        return self.domain.diameter * self.norm.stretch(self.domain.dimension)
+        return self.domain.diameter * self.norm.gaussian_factor(self.domain.dimension)
 
     @property
     def reach(self) -> float:

@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import ceil
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -51,7 +51,7 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows, largest_norm
+from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows
 from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
@@ -156,28 +156,13 @@ class OnlineToBatch(RunningSumPlan):
     @cached_property
     def schedule(self) -> FloatArray:
         """The largest C_t up to each step: what the sensitivities at most can become."""
-        norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self._diameter)
+        norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self.diameter)
         return np.asarray(np.maximum.accumulate(norms))
 
     @cached_property
     def conversion(self) -> Conversion:
         """The public facts from which the errors of the learner's gradients follow."""
-        return Conversion(
-            mechanism=self.mechanism,
-            grid=self.grid,
-            power=self.power,
-            lipschitz=self.lipschitz,
-            smoothness=self.smoothness,
-            diameter=self._diameter,
-            batch=self.batch,
-            short=(-self.problem.records % self.batch) / self.batch,
-            norm=self.norm,
-            dimension=self.problem.domain.dimension,
-            gradient_deviation=self.problem.gradient_deviation,
-            hessian_deviation=self.problem.hessian_deviation,
-            curvature=parted(self.problem.loss)[1],
-            extent=largest_norm(self.problem.domain),
-        )
+        return Conversion(self)
 
     @property
     def errors(self) -> ConversionErrors:
@@ -185,11 +170,11 @@ class OnlineToBatch(RunningSumPlan):
         return self.conversion.errors
 
     @property
-    def _diameter(self) -> float:
-        """In the plan's norm: the learner's own, if it has the same one."""
+    def diameter(self) -> float:
+        """Of the domain, in the plan's norm: the learner's own, if it has the same one."""
         if isinstance(self.learner, OnlineLearner) and self.learner.norm == self.norm:
             return self.learner.diameter
-        return self.problem.domain.diameter * self.norm.stretch(self.problem.domain.dimension)
+        return self.problem.domain.diameter * self.norm.gaussian_factor(self.problem.domain.dimension)
 
     @cached_property
     def regret_bound(self) -> RegretBound:
@@ -229,7 +214,7 @@ class OnlineToBatch(RunningSumPlan):
         """No model of the domain is worse than this, slope and diameter in one norm; others' models may be anywhere."""
         if not isinstance(self.learner, OnlineLearner) or self.learner.norm != self.norm:
             return float("inf")
-        return self.conversion.slope * self._diameter
+        return self.conversion.slope * self.diameter
 
     @classmethod
     def _calibrate(
@@ -262,7 +247,7 @@ class OnlineToBatch(RunningSumPlan):
         if target.max_switches is not None:
             raise PrivacyError("OnlineToBatch cannot promise a limit on switches: its model moves at every step.")
         wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm)
-        return Search(cls, problem, target, *wishes).best()
+        return Search(problem, target, *wishes).best()
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Give few records at the plan's privacy; pure plans in float64 draw noise with the density of a norm."""
@@ -418,30 +403,10 @@ STEPS = 100_000
 UNCERTIFIED_STEPS = 2000
 
 
-class ConversionPlan(Protocol):
-    """What the search asks of the plans that it makes."""
-
-    @property
-    def regret_bound(self) -> RegretBound:
-        """The certified excess risk."""
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether it says nothing."""
-
-    @property
-    def conversion(self) -> Conversion:
-        """From which errors follow."""
-
-
-PlanT = TypeVar("PlanT", bound=ConversionPlan)
-
-
 @dataclass(frozen=True)
-class Search(Generic[PlanT]):
-    """What `OnlineToBatch.calibrate` was asked for, and how plans are made."""
+class Search:
+    """What `OnlineToBatch.calibrate` was asked for."""
 
-    make: Callable[..., PlanT]
     problem: Stochastic
     target: Target
     learner: Any
@@ -452,7 +417,7 @@ class Search(Generic[PlanT]):
     smoothness: float | None
     norm: Norm | None
 
-    def best(self) -> PlanT:
+    def best(self) -> OnlineToBatch:
         """The plan with the smallest certified excess risk."""
         check_choice("OnlineToBatch", "mechanism", self.mechanism, tuple(MECHANISMS))
         if self.target.confidence is not None and not self._may_be_confident:
@@ -480,7 +445,7 @@ class Search(Generic[PlanT]):
         curved = self.problem.constants.strong_convexity > 0
         return ["subgradient", "optimistic", *["strongly-convex"] * curved, *["mirror-descent"] * sparse]
 
-    def _smallest(self, batches: list[int]) -> PlanT:
+    def _smallest(self, batches: list[int]) -> OnlineToBatch:
         found = (self._plan(learner, size) for learner in self._learners for size in batches)
         return min(found, key=lambda plan: plan.regret_bound.searched)
 
@@ -500,14 +465,14 @@ class Search(Generic[PlanT]):
         least = (ceil(records / STEPS) - 1).bit_length()
         return [2**level for level in range(least, max(least, records.bit_length() - 1) + 1)]
 
-    def _plan(self, learner: Any, batch: int) -> PlanT:
+    def _plan(self, learner: Any, batch: int) -> OnlineToBatch:
         """The plan around one learner, at one size of the batches."""
         given = getattr(learner, "norm", None)
         norm = self.norm or (given if isinstance(given, Norm) else default_norm(learner, self.problem))
         mechanism, privacy = self._sums(ceil(self.problem.records / batch))
         lipschitz, smoothness = self._constants
         around = partial(
-            self.make,
+            OnlineToBatch,
             self.problem,
             mechanism=mechanism,
             privacy=privacy,
