@@ -141,16 +141,7 @@ def matched_line(
     intercept: float,
     source: Randomness,
 ) -> float:
-    """Where to draw the line between scores: between 0 and the intercept, see the module's docstring.
-
-    Args:
-        noise: of one count.
-        scores: the decision function of the released model at each record.
-        positive: 1 for records of the second class, 0 for those of the first.
-        weights: of the records, in [0, 1].
-        intercept: of the released model.
-        source: of the noise.
-    """
+    """Where to draw the line between scores of records, of which some are positive: between 0 and the intercept."""
     low, high, whole = min(intercept, 0.0), max(intercept, 0.0), noise.whole(weights)
     for step in range(STEPS):
         middle = low + (high - low) / 2
@@ -206,17 +197,7 @@ def divided(
     counts: bool,
     line: bool,
 ) -> FitPlan:
-    """The plan of a fit within the budget.
-
-    Args:
-        epsilon: of everything together.
-        delta: of everything together.
-        relation: of all parts.
-        model_at: the model's plan at an epsilon.
-        classes: how many counts one release has.
-        counts: whether class counts are released.
-        line: whether the line is searched for.
-    """
+    """The plan of a fit within the budget; `model_at` gives the model's plan at an epsilon."""
     parts = counts + line
     if not parts:
         model = model_at(epsilon)
@@ -302,12 +283,7 @@ class UsefulnessWarning(UserWarning):
 
 
 def largest_gain(loss: LinkLoss) -> float:
-    """By how much margins of up to 1 can lower the loss of a record that is decided blindly.
-
-    >>> from tacit.losses import LogisticLoss
-    >>> round(largest_gain(LogisticLoss()), 2)
-    0.38
-    """
+    """By how much margins of up to 1 can lower the loss of a record that is decided blindly."""
     one = np.ones(1)
     return float((loss.link(0 * one, one) - loss.link(one, one))[0])
 
@@ -326,12 +302,7 @@ def warn_if_useless(
 ) -> None:
     """Warn if half of what a model could gain may be lost to noise, or if descent has too few records to learn from.
 
-    Args:
-        plan: of the fit to come.
-        loss: of one record.
-        facts: the public numbers, in words.
-        epsilon: of the whole fit.
-        level: how many calls above this one the warning belongs to.
+    `facts`: the public numbers, in words. `level`: how many calls above this one the warning belongs to.
     """
     if isinstance(plan, PrivateDescent):
         signal = plan.problem.records * plan.mu / plan.relation.sides

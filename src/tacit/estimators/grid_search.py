@@ -53,7 +53,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         epsilon: budget of the whole search.
         delta: failure probability of the whole search.
         holdout: share of the rows on which candidates are compared.
-        scoring: by which they are: "accuracy" (None), "neg_log_loss", "neg_brier_score" or "roc_auc" (two classes) for
+        scoring: by which they are: "accuracy" (None), "neg_log_loss" or "neg_brier_score" for
             classifiers, "neg_mean_squared_error" (None) or "neg_mean_absolute_error" for regressors.
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
@@ -74,12 +74,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
 
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any) -> PrivateGridSearch:
-        """Train every candidate and select one, all within the budget.
-
-        Args:
-            X: rows of features.
-            y: labels or targets.
-        """
+        """Train every candidate and select one, all within the budget."""
         check_privacy("PrivateGridSearch", self.epsilon, self.delta)
         share = check_number("PrivateGridSearch", "holdout", self.holdout, above=0.0, below=1.0)
         self._check_estimator()

@@ -114,13 +114,7 @@ class PrivatePipeline(Exported, Pipeline):
 
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
-        """Train all steps within one budget; the spending is recorded before the data are used.
-
-        Args:
-            X: rows of features.
-            y: labels or targets.
-            params: as in scikit-learn.
-        """
+        """Train all steps within one budget; the spending is recorded before the data are used."""
         private = self._private_steps()
         shape = self._shape_of(X, y)
         self._refuse_hidden(private)

@@ -41,7 +41,7 @@ from tacit.estimators.ledger import Ledger, PrivacyWarning, charged
 from tacit.estimators.pipeline import without_words
 from tacit.estimators.published import Exported, Published
 from tacit.estimators.records import checked_data, dense_parts
-from tacit.estimators.scoring import check_scoring, error_scale, error_sum, record_errors
+from tacit.estimators.scoring import check_scoring, error_scale, record_errors
 from tacit.estimators.table import Categories, column_of
 from tacit.losses.loss import clip_rows
 from tacit.noise.lattice import (
@@ -159,12 +159,7 @@ class PrivateMean(PrivateStatistic):
     _released: ClassVar[str] = "noisy means"
 
     def fit(self, X: Any, y: Any = None) -> PrivateMean:
-        """Release the means.
-
-        Args:
-            X: rows of numbers.
-            y: ignored.
-        """
+        """Release the means."""
         self._check_parameters()
         rows = checked_data(self, X)
         low, high = public_limits("PrivateMean", self.bounds, rows.shape[1])
@@ -209,12 +204,7 @@ class PrivateHistogram(PrivateStatistic):
     _released: ClassVar[str] = "noisy counts of bins"
 
     def fit(self, X: Any, y: Any = None) -> PrivateHistogram:
-        """Release the counts.
-
-        Args:
-            X: one column.
-            y: ignored.
-        """
+        """Release the counts."""
         self._check_parameters()
         codes, bins = self._codes(X)
         noise = self._noise(sqrt(2) if self._replaced else 1.0, 2.0 if self._replaced else 1.0)
@@ -278,12 +268,7 @@ class PrivateQuantile(PrivateStatistic):
     _released: ClassVar[str] = "noisy counts below points of a binary search, hence quantiles"
 
     def fit(self, X: Any, y: Any = None) -> PrivateQuantile:
-        """Release the quantiles.
-
-        Args:
-            X: rows of numbers.
-            y: ignored.
-        """
+        """Release the quantiles."""
         self._check_parameters()
         rows = checked_data(self, X)
         count, width = rows.shape
@@ -345,12 +330,7 @@ class PrivateCovariance(PrivateStatistic):
     _pure: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> PrivateCovariance:
-        """Release both moments.
-
-        Args:
-            X: rows of numbers.
-            y: ignored.
-        """
+        """Release both moments."""
         self._check_parameters()
         norm, rows = float(self.data_norm), checked_data(self, X)
         count, width = rows.shape
@@ -410,12 +390,7 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
     _pure: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> PrivateStandardScaler:
-        """Estimate means and deviations privately.
-
-        Args:
-            X: rows of features.
-            y: ignored.
-        """
+        """Estimate means and deviations privately."""
         self._check_parameters()
         rows = checked_data(self, X)
         low, high = self._limits(rows)
@@ -469,11 +444,11 @@ class PrivateScore(PrivateStatistic):
     Args:
         epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         estimator: a fitted model, or pipeline.
-        scoring: "accuracy" (None), "neg_log_loss", "neg_brier_score" or "roc_auc" (two classes) of classifiers,
+        scoring: "accuracy" (None), "neg_log_loss", or "neg_brier_score" of classifiers,
             "neg_mean_squared_error" (None) or "neg_mean_absolute_error" of regressors.
         label_bound: public bound on absolute targets, for regressors; targets and predictions are clipped to it.
 
-    Attributes after fit: `score_`, `deviation_` (of its noise; None for areas), `guarantee_`.
+    Attributes after fit: `score_`, `deviation_` (of its noise), `guarantee_`.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> model = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
@@ -499,12 +474,7 @@ class PrivateScore(PrivateStatistic):
     _released: ClassVar[str] = "a noisy score of a public model"
 
     def fit(self, X: Any, y: Any) -> PrivateScore:
-        """Release the score.
-
-        Args:
-            X: rows as the model takes them.
-            y: their labels or targets.
-        """
+        """Release the score."""
         self._check_parameters()
         name = check_scoring("PrivateScore", self.scoring, self.estimator)
         if name.endswith("_error") and self.label_bound is None:
@@ -515,8 +485,6 @@ class PrivateScore(PrivateStatistic):
             raise InvalidInput("PrivateScore needs at least one record.")
         if labels.ndim != 1 or count != ((rows.shape or (0,))[0] if hasattr(rows, "shape") else len(rows)):
             raise InvalidInput("PrivateScore needs one label for each row.")
-        if name == "roc_auc":
-            return self._area(rows, labels, count)
         noise = self._noise(1.0, 1.0)
         errors = without_words(record_errors, name, self.estimator, rows, labels, self.label_bound)
         source = charged(self, self.public_guarantee(count, 1))
@@ -524,25 +492,12 @@ class PrivateScore(PrivateStatistic):
         share = float(np.clip(noise.release(np.array([np.sum(whole)]), source, "errors")[0] / count, 0.0, 1.0))
         scale = error_scale(name, self.label_bound)
         self.score_ = 1.0 - share if name == "accuracy" else -scale * share
-        self.deviation_: float | None = scale * noise.deviation / count
+        self.deviation_ = scale * noise.deviation / count
         return self
 
     def __sklearn_clone__(self) -> PrivateScore:
         """A copy that scores the same fitted model."""
         return PrivateScore(**self.get_params(deep=False))
-
-    def _area(self, X: Any, y: Any, count: int) -> PrivateScore:
-        """Wrong pairs over the number of records, and positives: both move by at most 1, half of the budget each."""
-        noise = self._noise(1.0, 1.0, 2)
-        pairs = without_words(error_sum, "roc_auc", self.estimator, X, y)
-        source = charged(self, self.public_guarantee(count, 1))
-        positive = int(np.count_nonzero(np.asarray(y) == self.estimator.classes_[1]))
-        # floor(u M/n) moves by less than u + 1, a whole number: by at most u.
-        wrong = noise.release(np.array([int(np.floor(pairs * noise.units))]), source, "pairs")[0] * count
-        some = float(np.clip(noise.release(np.array([positive * noise.units]), source, "positives")[0], 1, count - 1))
-        self.score_ = float(np.clip(1.0 - wrong / max(some * (count - some), 1.0), 0.0, 1.0))
-        self.deviation_ = None
-        return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -550,7 +505,7 @@ class PrivateScore(PrivateStatistic):
             check_positive("PrivateScore", "label_bound", self.label_bound)
 
     def _draws(self, n_features: int) -> int:
-        return 2
+        return 2  # at most
 
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data
