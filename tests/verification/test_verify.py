@@ -379,7 +379,6 @@ def test_pure_minimisers_must_say_that_they_are_idealized():
 LOUDER = [
     (tacit.algorithms.OnlineToBatch, LOGISTIC, {}, "noise", "units", 1.02),
     (tacit.algorithms.OnlineToBatch, LOGISTIC, {"delta": 0.0}, "noise", "rate", 1.01),
-    (tacit.algorithms.OnlineToBatch, LOGISTIC, {"scheduled": True}, "parameters", "scheduled", 0),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {}, "parameters", "noise_scale", 0.99),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {}, "parameters", "accuracy", 10.0),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {"delta": 0.0}, "parameters", "regularisation", 0.9),

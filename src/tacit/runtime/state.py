@@ -234,6 +234,7 @@ def _in_0_2(signature: str) -> str:
     """Give the signature that version 0.2 had for a plan: its problem named no adversary, or named it last."""
     moved = r"((?:Arms|Tracking)\(horizon=\w+, delay=\d+)(, adversary='\w+')([^()]*\([^()]*\)[^()]*)\)"
     known = re.sub(r"(delay=\d+), adversary='\w+'", r"\1", re.sub(moved, r"\1\3\2)", signature))
+    known = re.sub(r"('norm': Norm\(power=[^)]*\), )", r"\1'scheduled': False, ", known)
     for added, before in _SINCE.items():
         known = known.replace(added, before)
     return re.sub(r"('level': [^,]+), 'relation'", r"\1, 'noise': 'geometric', 'relation'", known)  # of PhasedArms
