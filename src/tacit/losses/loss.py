@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from tacit import kernels
 from tacit.domains.convex_set import ConvexSet
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.validation import (
     LARGEST,
     FloatArray,
@@ -37,9 +37,6 @@ from tacit.validation import (
 
 CONSTRUCTED = ("linear", "glm", "general")
 """Families whose convexity and constants hold by construction."""
-
-DECLARED = "convex, G, beta as declared by you"
-"""What is assumed of a loss whose constants nobody can check."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +75,6 @@ class LossFamily(ABC):
     def height(self, domain: ConvexSet) -> float:
         """Bound how far a loss on the domain lies above the loss's smallest value anywhere (infinite: unknown)."""
         return float("inf")
-
-    @property
-    def assumed(self) -> str:
-        """The assumptions of methods that minimise or sample this loss (empty: all hold by construction).
-
-        Nobody checked a class from outside of tacit, nor what it overrides.
-        """
-        return "" if type(self).__module__.startswith("tacit.") else DECLARED
 
 
 @dataclass(frozen=True)
@@ -148,11 +137,6 @@ class RowLoss(Loss):
     `x` may be one point, or one point for each round. Subclasses give `pack`, `values` and `gradients`.
     """
 
-    @property
-    def asks(self) -> bool:
-        """Whether functions of the user's are asked about points."""
-        return False
-
     @abstractmethod
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
         """Check and clip data into rows of shape (rounds, width); bad data raise."""
@@ -199,9 +183,16 @@ class RowLoss(Loss):
         return depth(data) == 2
 
 
-def asks_user(loss: object) -> bool:
-    """Whether functions of the user's see the points at which this loss is taken."""
-    return not isinstance(loss, RowLoss) or loss.asks
+def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
+    """Refuse a loss that is not tacit's own, or is made of one that is not: nobody checked what it declares."""
+    for part in vars(loss).values():
+        if isinstance(part, LossFamily):
+            refuse_unchecked(part, algorithm)
+    if not type(loss).__module__.startswith("tacit."):
+        raise PrivacyError(
+            f"{algorithm} promises nothing unless its losses are convex with the constants that they declare, and "
+            f"nobody checked those of {loss!r}: use PrivateFTRL, which clips gradients."
+        )
 
 
 def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:
@@ -284,6 +275,44 @@ class LinearLoss(RowLoss):
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
         """Give the rows themselves."""
         return rows
+
+
+@dataclass(frozen=True)
+class QuadraticLoss(RowLoss):
+    """(k/2)|x - z|^2: a round's data is the target z, clipped to the norm `data_norm`.
+
+    Attributes:
+        strength: the curvature k, the same in every direction.
+        data_norm: public bound on the norm of a target.
+
+    >>> QuadraticLoss(strength=2.0).value([1.0, 0.0], [0.0, 1.0])
+    2.0
+    """
+
+    strength: float = 1.0
+    data_norm: float = 1.0
+    family: ClassVar[str] = "general"
+    bend: ClassVar[float | None] = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("QuadraticLoss", "strength", self.strength)
+        check_positive("QuadraticLoss", "data_norm", self.data_norm)
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        """Give the Lipschitz constant k (max|x| + data_norm), and k for both curvatures."""
+        return Constants(self.strength * (largest_norm(domain) + self.data_norm), self.strength, self.strength)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        """Clip the targets."""
+        return clip_rows(finite_rows("QuadraticLoss", "targets", data, dimension, many=many), self.data_norm)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """Compute (k/2)|x - z|^2 for each row."""
+        return np.asarray(self.strength / 2 * np.add.reduce((x - rows) ** 2, axis=1))
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        """Compute the gradient k (x - z) of each row."""
+        return np.asarray(self.strength * (x - rows))
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,6 @@ class RegularisedLoss(RowLoss):
             raise invalid("RegularisedLoss", "loss", "a loss of rows such as LogisticLoss()", self.loss)
         check_positive("RegularisedLoss", "strength", self.strength)
 
-    @property
-    def asks(self) -> bool:
-        return self.loss.asks
-
     def constants(self, domain: ConvexSet | None) -> Constants:
         """Add s max|x|, s and s to the constants of the loss."""
         known, added = self.loss.constants(domain), self.strength

@@ -26,13 +26,12 @@ import numpy as np
 import scipy
 
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
-from tacit.domains.convex_set import BarrierSet, ConvexSet
+from tacit.domains.convex_set import BarrierSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import DeclaredLoss, refuse_unchecked
-from tacit.losses.loss import CONSTRUCTED, LinkLoss, Loss, RowLoss
+from tacit.losses.loss import CONSTRUCTED, LinearLoss, LinkLoss, Loss, QuadraticLoss, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.solvers.loss_sums import hull_rows, loss_sum, made_for
+from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum, truncated_normal
 from tacit.validation import FloatArray
 
@@ -67,8 +66,8 @@ class CoupledLearner(ConvexLearner):
         self._set = barrier_domain(plan.problem, plan.algorithm)
         self._ridge, self._weight, self._accuracy, self._blur = ridge, weight, accuracy, blur
         dimension = self._set.hull_dimension
-        self._sums = loss_sum(self._loss, dimension, self._set)
-        self._held = held_point(self._loss, dimension, self._set)
+        self._sums = loss_sum(self._loss, dimension)
+        self._held = held_point(self._loss, dimension)
         self._minimiser = np.zeros(dimension)  # of the last draw, before its release noise
         self._curvature = np.eye(dimension)  # of ridge and losses at what is held, after `_renewed` rounds
         self._renewed = 0
@@ -173,7 +172,7 @@ def barrier_domain(problem: Convex, algorithm: str) -> BarrierSet:
 
 
 def refuse_unconstructed(problem: Convex, algorithm: str) -> None:
-    """Refuse losses whose convexity and smoothness neither hold by construction nor were declared on trust."""
+    """Refuse losses whose convexity and smoothness do not hold by construction."""
     if problem.loss.family not in CONSTRUCTED or not problem.smoothness < np.inf:
         # Minimising <clipped gradient at the decision, x> in its place would be private, but the linear losses would
         # then depend on the noise that is held, and nothing bounds the regret.
@@ -349,56 +348,16 @@ class HeldLink(Held):
         return kept
 
 
-class HeldBent(Held):
-    """Losses with whole Hessians: one factorisation a round, O(d^3)."""
-
-    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
-        super().__init__(domain.hull_dimension)
-        self._loss = loss
-        self._domain = domain
-        self._hessian = np.eye(domain.hull_dimension)
-
-    def renew(self, curvature: FloatArray) -> None:
-        """Take the Hessian as it is."""
-        self._hessian = np.array(curvature)
-
-    def scan(self, rows: FloatArray, coins: Coins) -> int:
-        """The determinants grow by sum ln(1 + eigenvalues of L^-1 E L^-T), H = L L^T."""
-        point, basis = self._domain.from_hull(self.x), self._domain.hull_basis
-        gradients = self._domain.restrict(self._loss.gradients(point, rows))
-        log_ratios, path = self._gaussian_part(gradients, coins)
-        matrices = self._loss.hessians(point, rows)
-        kept = len(rows)
-        for index in range(len(rows)):
-            bend = basis.T @ matrices[index] @ basis
-            one = coins.part(index, index + 1)
-            if not _first_ring(log_ratios[index : index + 1] + log_bend(self._hessian, bend), one):
-                kept = index
-                break
-            self._hessian = self._hessian + bend
-        self._gradient = path[kept].copy()
-        return kept
-
-
-def log_bend(hessian: FloatArray, bend: FloatArray) -> float:
-    """By how much a log determinant grows with `bend`, without the cancellation of two determinants."""
-    root, failed = scipy.linalg.lapack.dpotrf(hessian, lower=1)
-    if failed:  # plans refuse what could not be factored
-        return 0.0
-    half = scipy.linalg.blas.dtrsm(1.0, root, bend, lower=1)
-    whole = scipy.linalg.blas.dtrsm(1.0, root, half, side=1, lower=1, trans_a=1)
-    return float(np.sum(np.log1p(np.maximum(np.linalg.eigvalsh((whole + whole.T) / 2), -0.5))))
-
-
-KINDS: tuple[type[Held], ...] = (HeldLinear, HeldQuadratic, HeldLink, HeldBent)
+KINDS: tuple[type[Held], ...] = (HeldLinear, HeldQuadratic, HeldLink)
 """Every way to hold a point."""
 
 
-def held_point(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Held:
-    """Where a perturbed minimiser of this loss is held; losses with whole Hessians need the domain."""
-    held: Held | None = made_for(
-        loss, dimension, domain, link=HeldLink, bent=HeldBent, quadratic=HeldQuadratic, linear=HeldLinear
-    )
-    if held is None:
-        raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")
-    return held
+def held_point(loss: Loss, dimension: int) -> Held:
+    """Where a perturbed minimiser of this loss is held."""
+    if isinstance(loss, LinkLoss):
+        return HeldLink(dimension, loss)
+    if isinstance(loss, QuadraticLoss):
+        return HeldQuadratic(dimension, loss.strength)
+    if isinstance(loss, LinearLoss):
+        return HeldLinear(dimension)
+    raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")

@@ -31,9 +31,8 @@ from tacit.algorithms.convex.convex_plan import ConvexPlan
 from tacit.algorithms.convex.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.losses.bent import refuse_unchecked
 from tacit.losses.kinks import KinkedLoss, RoundedKink
-from tacit.losses.loss import CONSTRUCTED, RowLoss, asks_user
+from tacit.losses.loss import CONSTRUCTED, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.learner import Learner
@@ -131,11 +130,6 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             return float(self.rounds + interval_nodes(self.problem, self.rate, self.regularisation))
         sampler = sampler_after(self.sampled, self.rate, self.regularisation, self.sampler_distance, self.rounds)
         return sampler.work * self.rounds
-
-    @property
-    def assumed(self) -> str:
-        """The assumptions on the losses that measures are made of."""
-        return self.problem.loss.assumed
 
     @property
     def theorem(self) -> str:
@@ -297,12 +291,7 @@ class L2PConvexLearner(Learner):
         return row
 
     def _check_many(self, feedback: Any) -> Any:
-        return list(feedback) if self._shows else self._loss.pack(feedback, self._dimension, many=True)
-
-    @property
-    def _shows(self) -> bool:
-        """A loss made of callables is asked about the points that were played."""
-        return asks_user(self._loss)
+        return self._loss.pack(feedback, self._dimension, many=True)
 
     def _run(self, rows: FloatArray) -> FloatArray:
         points = np.empty((len(rows), self._dimension))
