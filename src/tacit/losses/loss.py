@@ -112,7 +112,6 @@ class ConvexFamily(LossFamily):
         )
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Give the constants as declared."""
         return Constants(self.lipschitz, self.smoothness, self.strong_convexity)
 
 
@@ -154,13 +153,11 @@ class RowLoss(Loss):
         return self.pack(np.zeros(dimension), dimension, many=False)
 
     def value(self, x: ArrayLike, data: Any) -> Any:
-        """Compute the loss of one round as a float, or of several rounds as an array."""
         point, rows, many = self._packed(x, data)
         values = self.values(point, rows)
         return values if many else float(values[0])
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
-        """Compute the gradient of one round, or one row for each of several rounds."""
         point, rows, many = self._packed(x, data)
         gradients = self.gradients(point, rows)
         return gradients if many else gradients[0]
@@ -261,19 +258,15 @@ class LinearLoss(RowLoss):
         check_positive("LinearLoss", "lipschitz", self.lipschitz)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Give the clipping norm, and no curvature."""
         return Constants(self.lipschitz, 0.0)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Clip the gradients."""
         return clip_rows(finite_rows("LinearLoss", "gradients", data, dimension, many=many), self.lipschitz)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute <g, x> for each row."""
         return np.asarray(np.add.reduce(rows * x, axis=1))
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Give the rows themselves."""
         return rows
 
 
@@ -299,19 +292,15 @@ class QuadraticLoss(RowLoss):
         check_positive("QuadraticLoss", "data_norm", self.data_norm)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Give the Lipschitz constant k (max|x| + data_norm), and k for both curvatures."""
         return Constants(self.strength * (largest_norm(domain) + self.data_norm), self.strength, self.strength)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Clip the targets."""
         return clip_rows(finite_rows("QuadraticLoss", "targets", data, dimension, many=many), self.data_norm)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute (k/2)|x - z|^2 for each row."""
         return np.asarray(self.strength / 2 * np.add.reduce((x - rows) ** 2, axis=1))
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute the gradient k (x - z) of each row."""
         return np.asarray(self.strength * (x - rows))
 
 
@@ -357,7 +346,6 @@ class LinkLoss(RowLoss):
         return np.minimum(np.maximum(labels, low), high)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Compute B sup|f'| and B^2 sup f''."""
         slope, curvature = self.link_constants(self.data_norm * largest_norm(domain))
         return Constants(self.data_norm * slope, self.data_norm**2 * curvature)
 
@@ -406,11 +394,9 @@ class LinkLoss(RowLoss):
         return self.pack((np.zeros(dimension), 0.0), dimension, many=False)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute f(<v, x>, y) for each row."""
         return self.link(np.add.reduce(rows[:, :-1] * x, axis=1), rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute f'(<v, x>, y) v for each row."""
         features = rows[:, :-1]
         return np.asarray(self.slope(np.add.reduce(features * x, axis=1), rows[:, -1])[:, None] * features)
 
@@ -428,7 +414,6 @@ class NumberLoss(LinkLoss):
         check_positive(type(self).__name__, "label_bound", self.label_bound)
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Clip labels to [-label_bound, label_bound]."""
         return np.clip(labels, -self.label_bound, self.label_bound)
 
 
@@ -446,19 +431,15 @@ class SquaredLoss(NumberLoss):
     bend: ClassVar[float | None] = 0.0
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute (s - y)^2/2."""
         return np.asarray((margins - labels) ** 2 / 2)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute the residual s - y."""
         return margins - labels
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give 1."""
         return np.ones_like(margins)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Bound the residual by the largest margin plus the largest label."""
         return largest_margin + self.label_bound, 1.0
 
 
@@ -484,15 +465,12 @@ class HuberLoss(SquaredLoss):
         return np.asarray(inner * (size - inner / 2))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Clip the residual at the transition."""
         return np.clip(margins - labels, -self.transition, self.transition)
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give 1 inside the transition, 0 outside."""
         return np.asarray(np.abs(margins - labels) <= self.transition, dtype=np.float64)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Bound the slope by the transition."""
         return min(self.transition, largest_margin + self.label_bound), 1.0
 
 
@@ -509,15 +487,12 @@ class LogisticLoss(LinkLoss):
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute ln(1 + e^{-y s})."""
         return np.logaddexp(0.0, -labels * margins)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute -y/(1 + e^{y s})."""
         return np.asarray(-labels * expit(-labels * margins))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute y^2 p (1 - p)."""
         probability = expit(-labels * margins)
         return np.asarray(labels**2 * probability * (1 - probability))
 
@@ -548,11 +523,9 @@ class SmoothedHingeLoss(LinkLoss):
         return np.asarray(inner**2 / (2 * self.smoothing) + np.maximum(1 - labels * margins - self.smoothing, 0.0))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute -y min(1, z_+/w)."""
         return np.asarray(-labels * np.clip((1 - labels * margins) / self.smoothing, 0.0, 1.0))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give y^2/w inside the rounded part."""
         gap = 1 - labels * margins
         return np.asarray(labels**2 / self.smoothing * ((gap >= 0) & (gap <= self.smoothing)))
 

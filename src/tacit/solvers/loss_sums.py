@@ -93,7 +93,6 @@ class CompensatedSum(LossSum):
         self._size = np.zeros(1)
 
     def add(self, rows: FloatArray) -> None:
-        """Add vectors one after the other."""
         for row in rows:
             total = self._high + row
             part = total - self._high
@@ -113,15 +112,12 @@ class LinearSum(CompensatedSum):
     """A sum of <g, x>: the sum of the g."""
 
     def value(self, x: FloatArray) -> float:
-        """<sum, x>."""
         return float(self._total() @ x)
 
     def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The sum of the g."""
         return self._total(), self._error()
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """Zero."""
         return np.zeros((self.dimension, self.dimension))
 
 
@@ -134,7 +130,6 @@ class QuadraticSum(CompensatedSum):
 
     @property
     def modulus(self) -> float:
-        """The curvature k of each round."""
         return self._strength * self.count
 
     def value(self, x: FloatArray) -> float:
@@ -142,12 +137,10 @@ class QuadraticSum(CompensatedSum):
         return float(self._strength * (self.count * (x @ x) / 2 - self._total() @ x))
 
     def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The gradient k (n x - sum z)."""
         error = 4 * UNIT * self.count * float(np.sqrt(x @ x)) + self._error()
         return self._strength * (self.count * x - self._total()), self._strength * error
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """A multiple of the identity."""
         return np.asarray(self._strength * (self.count - since) * np.eye(self.dimension))
 
 
@@ -161,11 +154,9 @@ class LinkSum(LossSum):
 
     @property
     def smoothness(self) -> float:
-        """The largest curvature of a round, times their number."""
         return self.count * self._loss.data_norm**2 * self._loss.link_constants(float("inf"))[1]
 
     def add(self, rows: FloatArray) -> None:
-        """Keep the rows; memory doubles when it is full."""
         needed = self.count + len(rows)
         if needed > len(self._rows):
             grown = np.empty((max(needed, 2 * len(self._rows), 256), self.dimension + 2))
@@ -175,7 +166,6 @@ class LinkSum(LossSum):
         self.count = needed
 
     def value(self, x: FloatArray) -> float:
-        """The sum of the losses."""
         margins, labels, _ = self._at(x)
         return float(np.sum(self._loss.link(margins, labels)))
 
@@ -193,7 +183,6 @@ class LinkSum(LossSum):
         return total, error * np.sqrt(d)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """The sum of f'' v v^T."""
         margins, labels, features = self._at(x, since)
         roots = np.sqrt(self._loss.curvature(margins, labels))
         total = np.zeros((self.dimension, self.dimension))
@@ -211,7 +200,6 @@ class LinkSum(LossSum):
         return margins, rows[:, -1], features
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows that are in use. PRIVATE."""
         return {"count": self.count, "_rows": self._rows[: self.count].copy()}
 
 
@@ -289,15 +277,12 @@ class SparseLinkSum(SmoothSum):
 
     @property
     def smoothness(self) -> float:
-        """The largest curvature of a round, times their number."""
         return self.count * self._loss.data_norm**2 * self._loss.link_constants(float("inf"))[1]
 
     def value(self, x: FloatArray) -> float:
-        """The sum of the losses."""
         return float(np.sum(self._loss.link(self._margins(x), self._labels)))
 
     def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The sum of f' v. Errors: of the sum, of each slope, and of each margin times the curvature."""
         slopes = self._loss.slope(self._margins(x), self._labels)
         norm, size = self._loss.data_norm, float(np.sum(np.abs(slopes)))
         reach = norm * float(np.sqrt(x @ x))
@@ -306,7 +291,6 @@ class SparseLinkSum(SmoothSum):
         return self._weighted_sum(slopes), norm * error
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """The sum of f'' v v^T: dense, for few coordinates."""
         product = self.curvature_at(x)
         return np.column_stack([product(unit) for unit in np.eye(self.dimension)])
 

@@ -129,7 +129,6 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def proper(self) -> bool:
-        """Whether decisions are projected."""
         return self.projected
 
     @property
@@ -512,7 +511,6 @@ class FreeTerms(Terms):
     rounds: int = 0
 
     def at(self, eta: float) -> float:
-        """The bound at this rate."""
         drift = eta * self.rounds * self.lost
         square = self.radius**2 + 2 * eta * (self.rounds * self.height + eta**2 * self.bend) + eta**2 * self.variation
         distance = drift + sqrt(drift**2 + square)

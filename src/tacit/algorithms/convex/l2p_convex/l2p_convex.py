@@ -133,7 +133,6 @@ class L2PConvex(ConvexPlan, PrivatePlan):
 
     @property
     def theorem(self) -> str:
-        """The theorem that proves the guarantee."""
         if self.force == 1:
             return "fresh draws from strongly log-concave measures, Gaussian composition"
         return "L2P on strongly log-concave measures, random-draw Renyi composition"

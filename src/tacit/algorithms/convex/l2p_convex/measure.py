@@ -149,7 +149,6 @@ class IntervalMeasure(GibbsMeasure):
         return {**super().state_dict(), "sums": self._sums.copy(), "summed": self._summed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
         super().load_state_dict(state)
         self._sums = np.array(fitting(self._sums, state["sums"]))
         self._summed = fitting(self._summed, state["summed"])
