@@ -100,8 +100,8 @@ MUTATIONS: dict[str, Mutation] = {
     "ctrl:Algorithm 1": Mutation(
         f"{CTRL}/test_held_point.py::test_coins_know_the_density_ratio",
         COUPLED,
-        "np.log1p(self._strength / ladder[:-1])",
-        "np.log1p(self._strength / ladder[1:])",
+        "np.log1p(self._loss.strength / ladder[:-1])",
+        "np.log1p(self._loss.strength / ladder[1:])",
     ),
     "ctrl:Lemma 2": Mutation(
         f"{CTRL}/test_held_point.py::test_coins_know_the_density_ratio",
@@ -130,8 +130,8 @@ MUTATIONS: dict[str, Mutation] = {
     "ctrl:Lemma 7": Mutation(
         RANGE,
         CERTIFICATE,
-        "growth = dimension * float(np.log1p(eta * smoothness))\n    ratio",
-        "growth = float(np.log1p(eta * smoothness))\n    ratio",
+        "self.dimension * float(np.log1p(eta * self.smoothness))",
+        "float(np.log1p(eta * self.smoothness))",
     ),
     "ctrl:Theorem 8": Mutation(
         f"{CTRL}/test_ctrl.py::test_printed_parameters_are_private_but_vacuous",

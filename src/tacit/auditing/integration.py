@@ -113,7 +113,7 @@ def metered(hazards: list[float]) -> Iterator[None]:
 
         return scan
 
-    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS)):
+    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS.values())):
         yield
 
 
@@ -230,7 +230,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
     swaps = (
         (measure.IntervalMeasure, "sample", sample),
         (coupled.CoupledLearner, "_draw", draw),
-        *((kind, "scan", asked(kind.scan)) for kind in coupled.KINDS),
+        *((kind, "scan", asked(kind.scan)) for kind in coupled.KINDS.values()),
         (Stream, "standard_exponential", clocks),
     )
     with swapped(*swaps):

@@ -93,14 +93,6 @@ def test_a_margin_lowers_the_certificate_and_the_horizon_that_is_needed():
     assert paper.shrink == 0.0
 
 
-def test_mean_regret_is_under_the_certificate():
-    world = MovingTarget(Ball(2, 0.5), 5_000, margin=0.1)
-    plan = tacit.algorithms.BanditFW.calibrate(world.problem, **TARGET)
-    measured = tacit.simulate(plan, world, runs=2, seed=1)
-    assert plan.shrink < plan.zeta / 0.5
-    assert measured.mean[-1] <= float(plan.regret_bound)
-
-
 def test_a_margin_that_does_not_pay_is_not_used():
     narrow = Bandit(domain=Ball(2, 10.0), horizon=400, margin=1.0, value_range=(0.0, 0.5))
     assert usable_margin(narrow) == 0.0
@@ -126,6 +118,7 @@ def test_oracle_calls_stay_below_their_certificate_and_are_shown(domain):
         opponent = world.start(Randomness.replayable(3).stream("world"))
         learner.run(opponent.values)
     assert plan.mechanism.steps <= learner.oracle_calls == len(asked) <= plan.most_oracle_calls
+    assert plan.most_oracle_calls <= plan.oracle_calls_per_round * 900
     measured = tacit.simulate(plan, world, runs=2)
     assert measured.oracle_calls.shape == (2,)
     assert measured.to_dict()["mean_oracle_calls"] == measured.oracle_calls.mean()

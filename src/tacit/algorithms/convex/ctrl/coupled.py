@@ -225,7 +225,8 @@ class Coins:
 class Held(ABC):
     """A held point x with the gradient of the objective at it. Its memory is private."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, loss: Any) -> None:
+        self._loss = loss
         self.x = np.zeros(dimension)
         self._gradient = np.zeros(dimension)
 
@@ -283,9 +284,10 @@ class HeldLinear(Held):
 class HeldQuadratic(Held):
     """Losses (k/2)|x - z|^2: every round adds k to every eigenvalue, so whole blocks at once."""
 
-    def __init__(self, dimension: int, strength: float) -> None:
-        super().__init__(dimension)
-        self._strength = strength
+    _loss: QuadraticLoss
+
+    def __init__(self, dimension: int, loss: QuadraticLoss) -> None:
+        super().__init__(dimension, loss)
         self._eigenvalues: FloatArray = np.ones(dimension)
 
     def renew(self, curvature: FloatArray) -> None:
@@ -294,12 +296,12 @@ class HeldQuadratic(Held):
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
         """The determinants grow by sum ln(1 + k/eigenvalue)."""
-        log_ratios, path = self._gaussian_part(self._strength * (self.x - rows), coins)
+        log_ratios, path = self._gaussian_part(self._loss.strength * (self.x - rows), coins)
         ladder = np.empty((len(rows) + 1, self.x.size))
         ladder[0] = self._eigenvalues
-        ladder[1:] = self._strength
+        ladder[1:] = self._loss.strength
         np.add.accumulate(ladder, axis=0, out=ladder)
-        log_ratios = log_ratios + np.add.reduce(np.log1p(self._strength / ladder[:-1]), axis=1)
+        log_ratios = log_ratios + np.add.reduce(np.log1p(self._loss.strength / ladder[:-1]), axis=1)
         kept = _first_ring(log_ratios, coins)
         self._gradient, self._eigenvalues = path[kept].copy(), ladder[kept].copy()
         return kept
@@ -308,9 +310,10 @@ class HeldQuadratic(Held):
 class HeldLink(Held):
     """Generalised linear losses: one rank-one update of the inverse Hessian a round, O(d^2)."""
 
+    _loss: LinkLoss
+
     def __init__(self, dimension: int, loss: LinkLoss) -> None:
-        super().__init__(dimension)
-        self._loss = loss
+        super().__init__(dimension, loss)
         self._inverse = np.asfortranarray(np.eye(dimension))
 
     def renew(self, curvature: FloatArray) -> None:
@@ -348,16 +351,13 @@ class HeldLink(Held):
         return kept
 
 
-KINDS: tuple[type[Held], ...] = (HeldLinear, HeldQuadratic, HeldLink)
-"""Every way to hold a point."""
+KINDS: dict[type, type[Held]] = {LinearLoss: HeldLinear, QuadraticLoss: HeldQuadratic, LinkLoss: HeldLink}
+"""Every way to hold a point, by the kind of the loss."""
 
 
 def held_point(loss: Loss, dimension: int) -> Held:
     """Where a perturbed minimiser of this loss is held."""
-    if isinstance(loss, LinkLoss):
-        return HeldLink(dimension, loss)
-    if isinstance(loss, QuadraticLoss):
-        return HeldQuadratic(dimension, loss.strength)
-    if isinstance(loss, LinearLoss):
-        return HeldLinear(dimension)
+    for kind, held in KINDS.items():
+        if isinstance(loss, kind):
+            return held(dimension, loss)
     raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")
