@@ -177,7 +177,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         points = (low + high) / 2 + (high - low) / 2 * unit
 
         def masses() -> FloatArray:
-            potential = self._rate * (self._history.value(points[:, None]) + self._penalty(points))
+            potential = self._rate * (self.losses(points[:, None]) + self._penalty(points))
             return np.asarray(weights * np.exp(potential.min() - potential))
 
         return np.array([points[_ask(generator, masses)]])

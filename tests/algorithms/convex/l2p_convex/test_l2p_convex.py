@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
-from tacit.algorithms.convex.l2p_convex.measure import History, IntervalMeasure, rounded_count
+from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, rounded_count
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import AbsoluteLoss, ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
@@ -57,7 +57,7 @@ def test_no_feedback_moves_a_coin_of_strongly_convex_losses_too():
     plan = L2PConvex(line, rate=0.4, regularisation=400.0, force=0.02, clip=0.02, relation="zero-out")
     assert plan.curve.bit == pytest.approx(0.04)
     ratios = []
-    for row in (np.array([1.0]), plan.start(Randomness.replayable(1))._nothing()):
+    for row in (np.array([1.0]), plan.start(Randomness.replayable(1))._nothing()[0]):
         chains = plan.start(Randomness.replayable(1))._chains
         chains.load_state_dict({**chains.state_dict(), "decision": np.array([1.0])})
         chains.absorb(row)
@@ -150,10 +150,10 @@ def test_a_draw_is_as_private_as_its_gaussian(loss):
     axis = np.linspace(-1, 1, 4001)
 
     def law(rows):
-        history = History(loss, 1)
+        measure = GibbsMeasure(once.problem, loss, rate, regularisation)
         for row in rows:
-            history.append(row)
-        potential = rate * (history.value(axis[:, None]) + regularisation * axis**2)
+            measure.absorb(row)
+        potential = rate * (measure.losses(axis[:, None]) + regularisation * axis**2)
         density = np.exp(-(potential - potential.min()))
         return density / density.sum()
 
@@ -196,14 +196,14 @@ def test_the_law_of_a_late_decision_is_the_measure_itself():
 def measured(plan, features, labels, seeds):
     loss, domain = plan.problem.loss, plan.problem.domain
     rows = loss.pack((features, labels), domain.dimension, many=True)
-    history = History(loss, domain.dimension)
+    measure = GibbsMeasure(plan.problem, loss, 1.0, 1.0)
     for row in rows:
-        history.append(row)
+        measure.absorb(row)
     angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     fans = [radius * circle for radius in np.linspace(0, 1, 41)] if domain.dimension == 2 else []
     candidates = np.concatenate(fans) if fans else np.linspace(-1, 1, 2001)[:, None]
-    best = history.value(candidates).min()
+    best = measure.losses(candidates).min()
     regrets = []
     for seed in seeds:
         played = plan.start(Randomness.replayable(seed)).run((features, labels))
