@@ -8,12 +8,11 @@ import pytest
 from cli.command import run_command
 from tacit import domains as geometry
 from tacit.cli.problems import NAMES, SIZED, WRITTEN, domain_of
-from tacit.domains import Box, Matroid, NuclearBall, Paths, Polytope, SpanningTrees, SubmodularBase
+from tacit.domains import Box, Matroid, Paths, Polytope, SpanningTrees, SubmodularBase
 from tacit.errors import InvalidInput
 
 EXAMPLES = {
     "box": ("box:-1..1,0..2", 2),
-    "nuclear-ball": ("nuclear-ball:2x3", 6),
     "spanning-trees": ("spanning-trees:a-b,b-c,a-c", 3),
     "paths": ("paths:s-a,a-t,s-t", 3),
     "polytope": ("polytope:1,0,1;0,1,1;-1,-1,1", 2),
@@ -34,7 +33,6 @@ def test_every_public_set_has_a_name():
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("box:-1..1,0..2", Box(np.array([-1.0, 0.0]), np.array([1.0, 2.0]))),
-    ("nuclear-ball:2x3", NuclearBall(2, 3, 0.5)),
     ("spanning-trees:a-b,b-c,a-c", SpanningTrees([("a", "b"), ("b", "c"), ("a", "c")])),
     ("paths:s-a,a-t,s-t", Paths([("s", "a"), ("a", "t"), ("s", "t")], "s", "t")),
     ("polytope:1,0,1;0,1,1;-1,-1,1", Polytope(np.array([[1, 0], [0, 1], [-1, -1]]), np.ones(3))),
@@ -82,8 +80,6 @@ def test_files(tmp_path):
     ("spanning-trees:a-b,c-d", "connected"),
     ("box:1", "written out as in"),
     ("box:1..x", "written out as in"),
-    ("nuclear-ball:3", "written out as in"),
-    ("nuclear-ball:3x-1", "written out as in"),
     ("polytope:1,2;3", "written out as in"),
     ("polytope:1,0,1", "unbounded"),
     ("polytope:@nowhere.csv", "no file 'nowhere.csv'"),

@@ -35,14 +35,6 @@ SIZED: dict[str, Callable[[int, float, int], ConvexSet]] = {
 Rows = list[list[str]]
 
 
-def _nuclear(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    sides = rows[0][0].split("x")
-    if len(rows) > 1 or len(rows[0]) > 1 or len(sides) != 2:
-        raise _malformed("nuclear-ball")
-    tall, wide = (_whole(side, "nuclear-ball") for side in sides)
-    return tacit.domains.NuclearBall(tall, wide, radius)
-
-
 def _sides(rows: Rows, radius: float, chosen: int) -> ConvexSet:
     ends = [cell.split("..") for row in rows for cell in row]
     if any(len(pair) != 2 for pair in ends):
@@ -76,7 +68,6 @@ def _submodular(rows: Rows, radius: float, chosen: int) -> ConvexSet:
 
 WRITTEN: dict[str, tuple[Callable[[Rows, float, int], ConvexSet], str]] = {
     "box": (_sides, "box:-1..1,0..2, the ends of each coordinate"),
-    "nuclear-ball": (_nuclear, "nuclear-ball:3x4, rows and columns of the matrix"),
     "spanning-trees": (
         lambda rows, radius, chosen: tacit.domains.SpanningTrees(_edges(rows, "spanning-trees")),
         "spanning-trees:a-b,b-c,a-c, the edges of the graph",
@@ -160,12 +151,6 @@ def _number(text: str, kind: str) -> float:
         return float(text)
     except ValueError:
         raise _malformed(kind) from None
-
-
-def _whole(text: str, kind: str) -> int:
-    if not text.isdecimal():
-        raise _malformed(kind)
-    return int(text)
 
 
 def _malformed(kind: str) -> InvalidInput:
