@@ -5,15 +5,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+import tacit
 from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses import CustomLoss, HingeLoss, LinkLoss, LogisticLoss
+from tacit.losses import CustomLoss, HingeLoss, LinkLoss, LogisticLoss, RegularisedLoss
 from tacit.losses.kinks import RoundedKink
 from tacit.losses.several_classes import OneVsRestLoss
+from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Stochastic
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
@@ -81,3 +83,20 @@ def test_a_loss_cannot_vouch_for_itself(kind):
         for make in (lambda other: kind.calibrate(other, **PRIVACY), lambda other: replace(plan, problem=other)):
             with pytest.raises(PrivacyError, match=r"nobody checked|needs a generalised linear loss"):
                 make(replace(problem, loss=loss))
+
+
+def test_methods_that_clip_take_a_regularised_loss_and_others_do_not():
+    problem = tacit.Stochastic(domain=Ball(2), loss=RegularisedLoss(LogisticLoss(), 0.7), horizon=50_000)
+    choice = tacit.plan(problem, epsilon=1.0, delta=1e-6)
+    assert choice.algorithm == "OnlineToBatch"
+    assert type(choice.plan.learner).__name__ == "StronglyConvex"
+    assert next(c for c in choice.candidates if c.algorithm == "ObjectivePerturbation").plan is None
+    learner = tacit.algorithms.OnlineToBatch.calibrate(problem, epsilon=1.0, delta=1e-6, batch=1000).start(
+        Randomness.replayable(0)
+    )
+    learner.run((np.ones((2_000, 2)), np.ones(2_000)))
+    assert problem.domain.contains(learner.model)
+    with pytest.raises(tacit.errors.TacitError):
+        tacit.algorithms.CTRL.calibrate(
+            tacit.Convex(domain=Ball(2), loss=problem.loss, horizon=100), epsilon=1.0, delta=1e-6
+        )

@@ -277,33 +277,36 @@ def test_counts_are_rounded_up_a_little():
     assert len(set(counts)) < 90
 
 
-def test_what_is_refused():
-    privacy = {"epsilon": 1.0, "delta": 1e-6}
-    made = problem(1, 100)
-    with pytest.raises(PrivacyError, match="no pure form"):
-        L2PConvex.calibrate(made, epsilon=1.0, delta=0.0)
-    with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
-        L2PConvex.calibrate(made, max_switches=3, **privacy)
-    with pytest.raises(PrivacyError, match="more than work_limit=1e\\+08"):
-        L2PConvex.calibrate(problem(2, 100_000), **privacy)
-    with pytest.raises(PrivacyError, match="loss evaluations"):
-        L2PConvex.calibrate(problem(2, 100_000, AbsoluteLoss()), **privacy)
-    custom = CustomLoss(lambda x, z: 0.0, lambda x, z: [0.0], lipschitz=1.0)
-    with pytest.raises(PrivacyError, match="convex and Lipschitz by construction"):
-        L2PConvex.calibrate(problem(1, 100, custom), **privacy)
-    with pytest.raises(PrivacyError, match="not from a Simplex"):
-        L2PConvex.calibrate(Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=10), **privacy)
-    with pytest.raises(PrivacyError, match="finite Lipschitz constant"):
-        lazy(problem(1, 10, _Steep()), clip=1.0)
-    with pytest.raises(InvalidInput, match="starts only with a loss of rows"):
-        lazy(problem(1, 100, ConvexFamily(lipschitz=1.0))).start()
-    with pytest.raises(InvalidInput, match="finite horizon"):
-        lazy(problem(1, None))
-
-
 class _Steep(AbsoluteLoss):
     def link_constants(self, largest_margin):
         return float("inf"), float("inf")
+
+
+CUSTOM = CustomLoss(lambda x, z: 0.0, lambda x, z: [0.0], lipschitz=1.0)
+TRIANGLE = Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=10)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: calibrated(problem(1, 100), delta=0.0), "no pure form"),
+        (lambda: calibrated(problem(1, 100), max_switches=3), "cannot promise a limit on switches"),
+        (lambda: calibrated(problem(2, 100_000)), "more than work_limit=1e\\+08"),
+        (lambda: calibrated(problem(2, 100_000, AbsoluteLoss())), "loss evaluations"),
+        (lambda: calibrated(problem(1, 100, CUSTOM)), "convex and Lipschitz by construction"),
+        (lambda: calibrated(TRIANGLE), "not from a Simplex"),
+        (lambda: lazy(problem(1, 10, _Steep()), clip=1.0), "finite Lipschitz constant"),
+        (lambda: lazy(problem(1, 100, ConvexFamily(lipschitz=1.0))).start(), "starts only with a loss of rows"),
+        (lambda: lazy(problem(1, None)), "finite horizon"),
+    ],
+)
+def test_what_is_refused(make, message):
+    with pytest.raises((PrivacyError, InvalidInput), match=message):
+        make()
+
+
+def calibrated(made, **target):
+    return L2PConvex.calibrate(made, **{"epsilon": 1.0, "delta": 1e-6, **target})
 
 
 @pytest.mark.parametrize(
