@@ -101,8 +101,7 @@ _MOVED = {
         "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
     ),
     "domains": (
-        "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall OracleSet Paths Polytope Simplex SpanningTrees "
-        "SubmodularBase"
+        "Ball Birkhoff Box KSubsets L1Ball Matroid OracleSet Paths Polytope Simplex SpanningTrees SubmodularBase"
     ),
     "environments": (
         "Assignment BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
@@ -110,7 +109,7 @@ _MOVED = {
         "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
     ),
     "losses": (
-        "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
+        "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LinkLoss "
         "LogisticLoss QuadraticLoss QuantileLoss RegularisedLoss "
         "SmoothedHingeLoss SquaredLoss"
     ),

@@ -8,7 +8,6 @@ from tacit.domains.matroid import Matroid, SubmodularBase
 from tacit.domains.oracle_set import OracleSet
 from tacit.domains.polytope import Polytope
 from tacit.domains.simplex import Simplex
-from tacit.domains.spectral import NuclearBall
 
 __all__ = [
     "Ball",
@@ -17,7 +16,6 @@ __all__ = [
     "KSubsets",
     "L1Ball",
     "Matroid",
-    "NuclearBall",
     "OracleSet",
     "Paths",
     "Polytope",
