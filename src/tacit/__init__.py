@@ -101,7 +101,8 @@ _MOVED = {
         "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
     ),
     "domains": (
-        "Ball Birkhoff Box KSubsets L1Ball Matroid OracleSet Paths Polytope Simplex SpanningTrees SubmodularBase"
+        "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall OracleSet Paths Polytope Simplex SpanningTrees "
+        "SubmodularBase"
     ),
     "environments": (
         "Assignment BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "

@@ -67,7 +67,6 @@ CONTROLS = (
         ),
         by_test(
             "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
-            fixtures=(service, pytest.MonkeyPatch.context),
         ),
         row=rows.STOPPED,
     ),
