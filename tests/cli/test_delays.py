@@ -20,7 +20,7 @@ def expected(delay=0):
     return plan.start(tacit.Randomness.replayable(3)).run(LOSSES, mask).tolist()
 
 
-@pytest.mark.parametrize("kind", ["null", "empty cells", "ndjson", "parquet", "stdin"])
+@pytest.mark.parametrize("kind", ["null", "empty cells", "ndjson", "stdin"])
 def test_rows_without_feedback(kind, tmp_path, capsys):
     path, stdin, extra = tmp_path / "losses.csv", "", []
     rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
@@ -28,14 +28,7 @@ def test_rows_without_feedback(kind, tmp_path, capsys):
     text = "".join((empty if row is None else ",".join(map(str, row))) + "\n" for row in rows)
     if kind == "ndjson":
         path, text = tmp_path / "losses.ndjson", "".join(json.dumps(row) + "\n" for row in rows)
-    if kind == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = tmp_path / "losses.parquet"
-        columns = {name: [None if row is None else row[k] for row in rows] for k, name in enumerate("abc")}
-        pq.write_table(pa.table(columns), path)
-    elif kind == "stdin":
+    if kind == "stdin":
         path, stdin, extra = "-", text, ["--n", "3", "--horizon", "90"]
     else:
         path.write_text(text)

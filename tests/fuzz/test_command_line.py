@@ -36,7 +36,7 @@ def test_plan_options(kind, data):
 @given(
     kind=st.sampled_from(["experts", "arms"]),
     lines=LINES,
-    form=st.sampled_from(["csv", "ndjson", "parquet", "x"]),
+    form=st.sampled_from(["csv", "ndjson", "x"]),
     seed=TEXTS,
 )
 def test_run_reads_anything(kind, lines, form, seed):

@@ -24,21 +24,6 @@ def sign(x, z):
     return [1.0 if x[0] > z else -1.0] * len(x)
 
 
-def distances(x, z):
-    """The value of a declared loss."""
-    return float(np.abs(x - z).sum())
-
-
-def signs(x, z):
-    """Its gradient."""
-    return np.sign(x - z)
-
-
-def flat(x, z):
-    """Its Hessian."""
-    return np.zeros((x.size, x.size))
-
-
 LOSSES = {
     type(loss).__name__: loss
     for loss in (
@@ -53,7 +38,6 @@ LOSSES = {
         tacit.losses.QuantileLoss(level=1e-12),
         tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
         tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
-        tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
 PAIRS = LinkLoss
@@ -71,7 +55,6 @@ MADE = (
     tacit.losses.AbsoluteLoss(),
     tacit.losses.QuantileLoss(),
     tacit.losses.RegularisedLoss(tacit.losses.QuadraticLoss(), 1.0),
-    tacit.losses.DeclaredLoss(distances, signs, flat, width=2, lipschitz=1.0, smoothness=1.0, trust=True),
 )
 
 

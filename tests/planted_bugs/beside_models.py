@@ -115,29 +115,23 @@ def statistics_noise() -> Finding:
     """The largest move of both statistics over the noise, against mu."""
     units, mu = 2**20, gaussian_mu(1.0, 1e-6)
     v, w = np.array([[1.0, 0.0]]), np.array([[0.25, np.sqrt(1 - 0.25**2)]])
-    alpha = ridge.cross_ratio(True)
+    alpha = statistics.cross_ratio(True)
     moved = np.linalg.norm(
-        ridge.integer_sums(v, np.ones(1), 1.0, units, alpha) - ridge.integer_sums(w, -np.ones(1), 1.0, units, alpha)
+        statistics.integer_sums(v, np.ones(1), 1.0, units, alpha)
+        - statistics.integer_sums(w, -np.ones(1), 1.0, units, alpha)
     )
-    charged = ridge.joint_shift(units, dimension=2, replace=True)
+    charged = statistics.joint_shift(units, dimension=2, replace=True)
     return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
 
 
 def weight_of_one() -> Finding:
-    """How far the sums of both statistics move if one record of a hundred long ones weighs a little less."""
-    sums, honest = [], ridge.integer_sums
-
-    def noted(*given: Any) -> Any:
-        sums.append(honest(*given) / given[3])
-        return honest(*given)
-
+    """How far the rows of others move if one record of sixty long ones weighs a little less."""
+    found, target = [], np.full(60, 0.1)
     for last in (1.0, 0.99):
-        model = ridge.PrivateRidge(
-            data_norm=1.0, label_bound=1.0, weight_bound=1.0, algorithm="statistics", ledger=Ledger()
-        )
-        with mock.patch.object(ridge, "integer_sums", noted):
-            model.fit(100 * _ROWS, np.full(60, 0.1), sample_weight=np.append(np.ones(59), last))
-    return _finding("one lighter record", float(np.linalg.norm(sums[1] - sums[0])), 0.02)
+        model = ridge.PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
+        model._set_bounds(100 * _ROWS, target)
+        found.append(model._weighted(100 * _ROWS, target, np.append(np.ones(59), last))[0][:-1])
+    return _finding("one lighter record", float(np.linalg.norm(found[1] - found[0])), 0.02)
 
 
 @around
@@ -247,6 +241,6 @@ CONTROLS = (
     ),
     Control(
         "both statistics are charged as if one were free", "estimators",
-        swap(ridge, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
+        swap(statistics, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
     ),
 )  # fmt: skip

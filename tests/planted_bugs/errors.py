@@ -161,12 +161,6 @@ CONTROLS = (
         row=rows.SCORES,
     ),
     Control(
-        "pairs are counted as if a record were in one of them", "estimators",
-        swap(scoring, "wrong_pairs", lambda honest: lambda margins, positive: honest(margins, positive) * len(margins)),
-        by_test("estimators.test_scoring", "test_no_record_moves_wrong_pairs_by_more_than_all_rows"),
-        row=rows.SCORES,
-    ),
-    Control(
         "a step of a pipeline that looks up a cell quotes it", "estimators",
         swap(pipeline, "without_words", lambda honest: lambda call, *data, **params: call(*data, **params)),
         by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "transform"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,12 +166,14 @@ def moved_state() -> Finding:
 
 def nameless() -> Finding:
     """Send a row whose integer key is null, which pandas makes a NaN of."""
-    recipe = deciding.Recipe(_fleet().plan, Root.found(_KEYS, local=True), "batch", ("shop",))
     row = pd.DataFrame({"__round": [0], "__losses": list(_rows("a")[:1])})
-    try:
-        state, _ = deciding.answer(recipe, (float("nan"),), [row], None)
-    except InvalidInput:
-        return _finding("a row without a key", "it stops the query")
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(_KEYS)
+        recipe = deciding.Recipe(_fleet().plan, Root.found(Path(file.name)), "batch", ("shop",))
+        try:
+            state, _ = deciding.answer(recipe, (float("nan"),), [row], None)
+        except InvalidInput:
+            return _finding("a row without a key", "it stops the query")
     return _finding("a row without a key", "" if state is None else "it counts")
 
 

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.tested import by_test, service
+from tacit.accounting.ledger import Ledger
 from tacit.auditing.report import Finding
 from tacit.server import http, routes
+from tacit.server.learners import Accounts
 from tacit.server.page.watch import Events
 from tacit.server.tokens import Token
+from tacit.store.ledgers import StoredLedger
 from tacit.store.rows import Row
 
 CANARY = "canary-84147"
@@ -53,6 +56,17 @@ CONTROLS = (
         by_test(
             "server.test_availability", "test_a_learner_that_would_stop_the_others_is_not_planned",
             {"kind": "experts", "n": 2, "horizon": 100, "delay": 10**9},
+        ),
+        row=rows.STOPPED,
+    ),
+    Control(
+        "accounts are composed for every reader", "service",
+        both(
+            swap(Accounts, "read", lambda honest: lambda self: honest(Accounts(self._store))),
+            swap(StoredLedger, "to_dict", lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)}),
+        ),
+        by_test(
+            "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
         ),
         row=rows.STOPPED,
     ),

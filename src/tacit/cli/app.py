@@ -253,30 +253,17 @@ def verify(
 
     Exit code 0: yes, 1: no, 2: not verifiable yet, 3: not private.
     """
-    text = read_contract(file)
+    if not file.exists():
+        raise InvalidInput(f"There is no file {str(file)!r}.")
     try:
-        verdict = tacit.verify(text)
+        verdict = tacit.verify(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not UTF-8 text.") from None
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from None
     output.answer(str(verdict), verdict.to_dict())
     if verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
-
-
-def read_contract(file: Path) -> str:
-    """Return the text of a file that holds a JSON object."""
-    if not file.exists():
-        raise InvalidInput(f"There is no file {str(file)!r}.")
-    try:
-        text = file.read_text(encoding="utf-8")
-        found = json.loads(text)
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is not UTF-8 text.") from None
-    except (ValueError, RecursionError):
-        raise InvalidInput(f"{file} is not JSON: a contract is what `tacit contract write` writes.") from None
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{file} is no contract: that is a JSON object, as `tacit contract write` writes it.")
-    return text
 
 
 add_commands(written, write, problems.PLANNED)
