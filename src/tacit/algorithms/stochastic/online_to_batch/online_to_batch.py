@@ -132,6 +132,8 @@ class OnlineToBatch(RunningSumPlan):
         check_positive(owner, "lipschitz", self.lipschitz)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
         check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
+        if not isinstance(self.norm, Norm):
+            raise InvalidInput(f"The 'norm' of {owner} must be a Norm. Got {self.norm!r} instead.")
         if not (hasattr(self.learner, "play") and hasattr(self.learner, "observe")):
             raise InvalidInput(f"The 'learner' of {owner} needs play() and observe(). Got {self.learner!r} instead.")
         if getattr(self.learner, "rounds", 0):
