@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import ceil, pi, sinh, sqrt
+from math import ceil, sinh, sqrt
 
 import numpy as np
 
@@ -43,16 +43,14 @@ class Noise:
 
     Attributes:
         geometric: (factor, rate) of each independent two-sided geometric variable: factor times it is added.
-        deviation: of Gaussian noise besides.
     """
 
-    geometric: tuple[tuple[float, float], ...] = ()
-    deviation: float = 0.0
+    geometric: tuple[tuple[float, float], ...]
 
     @property
     def variance(self) -> float:
         """That of the sum's noise."""
-        return self.deviation**2 + sum(factor**2 / (2 * sinh(rate / 2) ** 2) for factor, rate in self.geometric)
+        return sum(factor**2 / (2 * sinh(rate / 2) ** 2) for factor, rate in self.geometric)
 
     def tilted_moments(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The variance under the law that is tilted by e^{slope noise}, and a bound of the sum of third moments.
@@ -60,8 +58,7 @@ class Noise:
         Tilted, each geometric variable is the difference of two one-sided ones of rates rate - slope and rate + slope,
         with second and fourth cumulants p/(1-p)^2 and p (1 + 4 p + p^2)/(1-p)^4; E |x|^3 <= sqrt(E x^2 E x^4) for each.
         """
-        variance = np.full_like(slopes, self.deviation**2)
-        third = np.full_like(slopes, 2 * sqrt(2 / pi) * self.deviation**3)
+        variance, third = np.zeros_like(slopes), np.zeros_like(slopes)
         for factor, rate in self.geometric:
             for sign in (-1.0, 1.0) if factor else ():
                 p = np.exp(-(rate + sign * factor * slopes))
@@ -74,11 +71,11 @@ class Noise:
     @property
     def largest_slope(self) -> float:
         """Below it the moment generating function is finite."""
-        return min((rate / factor for factor, rate in self.geometric if factor > 0), default=np.inf)
+        return min(rate / factor for factor, rate in self.geometric if factor > 0)
 
     def exponent(self, slopes: FloatArray) -> FloatArray:
         """nu: the logarithm of the moment generating function, exactly."""
-        found = (slopes * self.deviation) ** 2 / 2
+        found = np.zeros_like(slopes)
         for factor, rate in self.geometric:
             found = found - np.log1p(-((np.sinh(slopes * factor / 2) / np.sinh(rate / 2)) ** 2))
         return np.asarray(found)
