@@ -22,9 +22,7 @@ STREAMS = {
     worlds.DecoyArms: nearly(n=3, horizon=20, turn=0.5),
     worlds.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
     worlds.SkilledPolicies: nearly(n=3, horizon=20, actions=2, skill=0.5, means=(0.1, 0.8)),
-    worlds.NeedlePolicy: nearly(n=3, horizon=20, actions=2, gap=0.1),
-    worlds.RotatingActions: nearly(n=3, horizon=20, actions=2, gap=0.1),
-    worlds.LonelyPolicy: nearly(n=3, horizon=20, actions=2, gap=0.1),
+    worlds.NeedlePolicy: nearly(n=3, horizon=20, actions=2, gap=0.1, shape=one_of("guessing", "turning", "lonely")),
     worlds.DigitPolicies: nearly(n=3, horizon=20, actions=10),
     worlds.LinearContexts: nearly(
         n=3, horizon=20, dimension=one_of(1, 4), shape=one_of("sphere", "one-hot", "shrunk", "gap one"), radius=0.4,
@@ -51,12 +49,10 @@ OPPONENTS = {
     PenaliseHeld: nearly(n=3, horizon=20, mean=0.25),
     FingerprintPhases: nearly(n=30, horizon=20, switches=1),
     worlds.MovingTarget: nearly(domain=one_of(sets.Ball(2), sets.Simplex(3)), horizon=20, distance=0.1, spread=0.1),
-    worlds.Assignment: nearly(costs=one_of([[0.2, 0.6], [0.7, 0.3]], [[1.0]], [[0.5, 0.5]]), horizon=20, noise=0.1),
     worlds.Routing: nearly(
         edges=one_of((("s", "a"), ("a", "t"), ("s", "t"))), times=one_of((0.2, 0.3, 0.4)), source="s", sink="t",
         horizon=20, noise=0.1,
     ),
-    worlds.Pricing: nearly(horizon=20, demands=one_of((0.8, 1.2), [1.0]), noise=0.1),
 }  # fmt: skip
 
 

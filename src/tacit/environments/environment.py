@@ -157,16 +157,16 @@ class RoundsWorld:
 
     horizon: int
     adaptive: ClassVar[bool] = False
-    _between: ClassVar[tuple[tuple[str, float, float], ...]] = ()
-    """Names of fields, each with the smallest and the largest value that it may have."""
+    _between: ClassVar[tuple[tuple[str, float, float | str], ...]] = ()
+    """Names of fields, each with the smallest and the largest value that it may have, or the field of the largest."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
         owner = type(self).__name__
         check_integer(owner, "horizon", self.horizon)
         for name, low, high in self._between:
-            value = getattr(self, name)
-            check_number(owner, name, value, above=low, below=high, closed_low=True, closed_high=True)
+            value, most = getattr(self, name), getattr(self, high) if isinstance(high, str) else high
+            check_number(owner, name, value, above=low, below=most, closed_low=True, closed_high=True)
 
 
 @dataclass(frozen=True)

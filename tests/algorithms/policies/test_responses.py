@@ -18,7 +18,7 @@ from tacit.algorithms.policies.responses import ResponseCost
 from tacit.auditing.arms import arms_law
 from tacit.auditing.instances import alphabet
 from tacit.auditing.script import ExactCurve
-from tacit.environments import LonelyPolicy, NeedlePolicy, RotatingActions
+from tacit.environments import NeedlePolicy
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.problems import Policies
@@ -338,8 +338,8 @@ def test_distributions_are_drawn_with_their_own_probabilities() -> None:
 
 WORLDS = {
     "needle": lambda n, k, rounds, gap: NeedlePolicy(n, rounds, k, gap),
-    "turning": lambda n, k, rounds, gap: RotatingActions(n, rounds, k, gap),
-    "lonely": lambda n, k, rounds, gap: LonelyPolicy(n, rounds, k, gap),
+    "turning": lambda n, k, rounds, gap: NeedlePolicy(n, rounds, k, gap, "turning"),
+    "lonely": lambda n, k, rounds, gap: NeedlePolicy(n, rounds, k, gap, "lonely"),
 }
 
 
