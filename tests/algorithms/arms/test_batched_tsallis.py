@@ -45,8 +45,6 @@ def test_the_whole_table(cell: tuple[int, int]) -> None:
     for epsilon, certified in zip((0.1, 1.0, 3.0), TABLE[cell], strict=True):
         plan = calibrated(*cell, epsilon)
         assert 0.97 * certified <= float(plan.regret_bound) <= 1.0005 * certified
-        half = calibrated(*cell, epsilon, power=0.5)
-        assert float(half.regret_bound) >= float(plan.regret_bound)
 
 
 @pytest.mark.parametrize(

@@ -145,19 +145,11 @@ class PhasedArms(ArmPlan):
     @property
     def expected_switches(self) -> float:
         """A sure bound: an arm with n rounds has ended at most 1 + log(n/n_1)/log(ratio) batches, concave in n."""
-        return switches(self.problem.n, self.rounds, self.first, self.ratio)
+        arms = self.problem.n
+        return arms * (1 + log(self.rounds / (arms * self.first)) / log(self.ratio))
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Arms,
-        target: Target,
-        *,
-        level: float = 3.0,
-        first: int | None = None,
-        ratio: float | None = None,
-        missing: float | str = WORST,
-    ) -> PhasedArms:
+    def _calibrate(cls, problem: Arms, target: Target, *, missing: float | str = WORST) -> PhasedArms:
         if target.adversary != "stochastic" and problem.adversary != "stochastic":
             raise PrivacyError(
                 "PhasedArms has certified regret for stochastic losses only: say so with adversary='stochastic'."
@@ -169,19 +161,15 @@ class PhasedArms(ArmPlan):
             raise PrivacyError(f"PhasedArms plays each of its {problem.n} arms {least}. Got {rounds} rounds instead.")
 
         def make(first: int, ratio: float) -> PhasedArms:
-            return cls(problem, target.epsilon, first, ratio, level, missing=missing, **pure(target))
+            return cls(problem, target.epsilon, first, ratio, missing=missing, **pure(target))
 
-        ratios = (RATIOS if delay else RATIOS[:1]) if ratio is None else (ratio,)
-        if first is not None:
-            made = [make(first, growth) for growth in ratios]
-            return _within(min(made, key=lambda plan: (_exceeds(plan, target), float(plan.regret_bound))), target)
+        ratios = RATIOS if delay else RATIOS[:1]
         # Half of the rounds at most explore: with longer first batches nothing would be decided by data.
         shortest, longest = 1, max(1, most // 2)
         if target.max_switches is not None:
             shortest = longest = min(most, _shortest(problem.n, rounds, max(ratios), target.max_switches))
             longest = max(longest, most // 2)
-        lengths = [length for length in FIRST_BATCHES if shortest < length <= longest]
-        lengths = [shortest, *lengths]
+        lengths = [shortest, *(length for length in FIRST_BATCHES if shortest < length <= longest)]
         start = bisect_left(lengths, max(24 * make(1, ratios[0]).scale, 24, delay / 100))
 
         def probe(ratio: float) -> Callable[[int], tuple[float, int, float]]:
@@ -194,7 +182,11 @@ class PhasedArms(ArmPlan):
 
         found = [_walk(probe(growth), min(start, len(lengths) - 1), len(lengths)) for growth in ratios]
         _, length, growth = min(found)
-        return _within(make(length, growth), target)
+        plan = make(length, growth)
+        if _exceeds(plan, target):
+            switches = ceil(plan.expected_switches)
+            raise PrivacyError(f"PhasedArms may switch {switches} times, more than max_switches={target.max_switches}.")
+        return plan
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Give two arms with first batches of one round."""
@@ -279,11 +271,6 @@ def _walk(probe: Callable[[int], tuple[float, int, float]], start: int, count: i
     return min(found.values())
 
 
-def switches(arms: int, rounds: int, first: int, ratio: float) -> float:
-    """How many batches are complete after so many rounds, at most: one switch each."""
-    return arms * (1 + log(rounds / (arms * first)) / log(ratio))
-
-
 def _shortest(arms: int, rounds: int, ratio: float, most: int) -> int:
     """The shortest first batch with at most so many switches (the longest there is, if none has)."""
     length: float = rounds / arms * ratio ** (1 - most / arms)
@@ -292,14 +279,6 @@ def _shortest(arms: int, rounds: int, ratio: float, most: int) -> int:
 
 def _exceeds(plan: PhasedArms, target: Target) -> bool:
     return target.max_switches is not None and plan.expected_switches > target.max_switches
-
-
-def _within(plan: PhasedArms, target: Target) -> PhasedArms:
-    if _exceeds(plan, target):
-        raise PrivacyError(
-            f"PhasedArms may switch {ceil(plan.expected_switches)} times, more than max_switches={target.max_switches}."
-        )
-    return plan
 
 
 SLOPES, GAPS, CELLS = 200, 1500, 1000

@@ -168,7 +168,6 @@ class Responses(ArmPlan):
         problem: Policies,
         target: Target,
         *,
-        eta: float | None = None,
         copies: int | None = None,
         missing: float | str = WORST,
     ) -> Responses:
@@ -182,7 +181,7 @@ class Responses(ArmPlan):
         release = replace(release_of(problem, target, missing, 1), epsilon=rate, rounds_per_person=1)
         made = []
         for count in {1, turns} if copies is None else {copies}:
-            found = (best_late if count < turns else best_prompt)(problem, release) if eta is None else eta
+            found = (best_late if count < turns else best_prompt)(problem, release)
             made.append(cls(problem, target.epsilon, rate, found, count, missing=missing, **contract))
         return min(made, key=lambda plan: float(plan.regret_bound))
 

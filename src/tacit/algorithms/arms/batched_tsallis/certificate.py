@@ -139,32 +139,26 @@ def largest_rate(loss: BatchLoss, most: float) -> float:
 
 
 def best_parameters(
-    arms: int,
-    rounds: int,
-    releases: list[ClippedGeometric],
-    powers: tuple[float, ...],
-    kappas: Callable[[float], tuple[float, ...]],
-    lowerings: tuple[float, ...],
-    delay: int = 0,
+    arms: int, rounds: int, releases: list[ClippedGeometric], delay: int = 0
 ) -> tuple[BatchLoss, float]:
-    """Search the parameters of the smallest certified regret, one after the other, and the learning rate.
+    """Search the parameters of the smallest certified regret, one after the other, and the learning rate."""
 
-    `kappas` gives the values to try for a power.
-    """
+    def kappas(power: float) -> tuple[float, ...]:
+        return tuple(min(unit * (1 - power), MOST_DROP) for unit in KAPPAS)
 
     def tuned(loss: BatchLoss) -> float:
         return tsallis_regret(loss, rounds, best_rate(loss, rounds, 0.02, delay), delay, rough=True)
 
     def starts() -> Iterator[BatchLoss]:
-        for power in powers:
-            for kappa, lowering in zip(kappas(power)[::-2], lowerings[::-1], strict=False):
+        for power in POWERS:
+            for kappa, lowering in zip(kappas(power)[::-2], LOWERINGS[::-1], strict=False):
                 yield BatchLoss(arms, releases[0], power, kappa, lowering)
 
     found = min(starts(), key=tuned)
     for _ in range(2):
-        place = powers.index(found.power)
-        near = powers[max(0, place - 1) : place + 2]
-        found = min((replace(found, lowering=lowering) for lowering in lowerings), key=tuned)
+        place = POWERS.index(found.power)
+        near = POWERS[max(0, place - 1) : place + 2]
+        found = min((replace(found, lowering=lowering) for lowering in LOWERINGS), key=tuned)
         found = min((replace(found, power=q, kappa=kappa) for q in near for kappa in kappas(q)), key=tuned)
     found = min((replace(found, release=release) for release in releases), key=tuned)
     return found, best_rate(found, rounds, 0.002, delay)
