@@ -12,66 +12,38 @@ from fuzz.strategies import examples, nearly, one_of, values
 
 ROUNDS = one_of(1, 10, 10**6, 10**12, 2**63 - 1, None)
 DELAYS = one_of(0, 1, 10**12)
+ROUND = {"horizon": ROUNDS, "delay": DELAYS}
+OPTIONS = {**ROUND, "n": one_of(1, 3, 10**6), "loss_range": st.tuples(values, values) | one_of((0, 1), (-1.0, 1.0))}
+ANYBODY, OBLIVIOUS = one_of("stochastic", "oblivious", "adaptive"), one_of("stochastic", "oblivious")
 PROBLEMS = {
-    tacit.Experts: nearly(
-        n=one_of(1, 3, 10**6),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        adversary=one_of("stochastic", "oblivious", "adaptive"),
-        loss_range=st.tuples(values, values) | one_of((0, 1)),
-    ),
-    tacit.Tracking: nearly(
-        n=2,
-        horizon=ROUNDS,
-        delay=DELAYS,
-        switches=one_of(0, 1),
-        adversary=one_of("stochastic", "oblivious", "adaptive"),
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
-    ),
-    tacit.Arms: nearly(
-        n=one_of(1, 3, 10**6),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        adversary=one_of("stochastic", "oblivious"),
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
-    ),
+    tacit.Experts: nearly(**OPTIONS, adversary=ANYBODY),
+    tacit.Tracking: nearly(**{**OPTIONS, "n": 2}, switches=one_of(0, 1), adversary=ANYBODY),
+    tacit.Arms: nearly(**OPTIONS, adversary=OBLIVIOUS),
     tacit.Policies: nearly(
-        n=one_of(1, 3, 10**6),
-        actions=one_of(1, 2),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        adversary=one_of("stochastic", "oblivious"),
-        recommendations=one_of("public", "private"),
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+        **OPTIONS, actions=one_of(1, 2), adversary=OBLIVIOUS, recommendations=one_of("public", "private")
     ),
     tacit.ContextualArms: nearly(
-        n=one_of(2, 3, 10**6),
+        **{**OPTIONS, "n": one_of(2, 3, 10**6), "horizon": one_of(1, 10, 10**12)},
         dimension=one_of(1, 5, 1000),
-        horizon=one_of(1, 10, 10**12),
-        delay=DELAYS,
         radius=one_of(0.5, 3),
         features=one_of("private", "public"),
         floor=one_of(0.0, 1e-4),
         misspecification=0.1,
         missing=0.2,
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
     ),
     tacit.Convex: nearly(
         domain=one_of(tacit.domains.Ball(2), tacit.domains.Simplex(3)),
         loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss()),
-        horizon=ROUNDS,
-        delay=DELAYS,
+        **ROUND,
     ),
     tacit.Bandit: nearly(
         domain=one_of(tacit.domains.Ball(2), tacit.domains.KSubsets(3, 1)),
-        horizon=ROUNDS,
-        delay=DELAYS,
+        **ROUND,
         value_range=st.tuples(values, values) | one_of((0, 1)),
         lipschitz=1.0,
     ),
     tacit.Lipschitz: nearly(
-        horizon=ROUNDS,
-        delay=DELAYS,
+        **ROUND,
         dimension=one_of(1, 2),
         low=0.0,
         high=1.0,
@@ -81,8 +53,7 @@ PROBLEMS = {
     tacit.Stochastic: nearly(
         domain=tacit.domains.Ball(2),
         loss=tacit.losses.LogisticLoss(),
-        horizon=ROUNDS,
-        delay=DELAYS,
+        **ROUND,
         initial=one_of(None, (0.1, -0.2), [2.0, 0.0]),
         gradient_deviation=one_of(None, 0.5),
         hessian_deviation=one_of(None, 0.1),

@@ -676,34 +676,23 @@ class Experiments:
         with self._database.reading() as transaction:
             now = self._now()
             for owner in records.experiments(transaction):
-                number = {"number": owner.number}
-                states = transaction.rows(
+                rows = transaction.rows(
                     """SELECT state, count(*) FROM tacit_versions WHERE experiment = :number
                         GROUP BY state ORDER BY state""",
-                    **number,
+                    number=owner.number,
                 )
-                acts = transaction.row(
-                    "SELECT count(*) FROM tacit_acts WHERE experiment = :number OR experiment IS NULL", **number
-                )
-                persons = transaction.row(
-                    """SELECT coalesce(sum(e.persons), 0) FROM tacit_exposures e
-                        JOIN tacit_versions v ON v.salt = e.salt WHERE v.experiment = :number""",
-                    **number,
-                )
-                overdue = transaction.row(
-                    f"""SELECT count(*) FROM tacit_versions
-                        WHERE experiment = :number AND state = '{records.OPEN}' AND close_at <= :late""",
-                    **number,
+                counted = transaction.row(
+                    f"""SELECT
+                        (SELECT count(*) FROM tacit_acts WHERE experiment = :number OR experiment IS NULL),
+                        (SELECT coalesce(sum(e.persons), 0) FROM tacit_exposures e
+                            JOIN tacit_versions v ON v.salt = e.salt WHERE v.experiment = :number),
+                        (SELECT count(*) FROM tacit_versions WHERE experiment = :number
+                            AND state = '{records.OPEN}' AND close_at <= :late)""",
+                    number=owner.number,
                     late=now - OVERDUE,
                 )
-                found[owner.name] = Mark(
-                    owner.design.ledger,
-                    owner.state,
-                    tuple((str(state), int(count)) for state, count in states),
-                    int(acts[0]),
-                    int(persons[0]),
-                    int(overdue[0]),
-                )
+                states = tuple((str(state), int(count)) for state, count in rows)
+                found[owner.name] = Mark(owner.design.ledger, owner.state, states, *map(int, counted))
         return found
 
     def describe(self, name: str) -> dict[str, Any]:

@@ -148,16 +148,8 @@ def _experiment(transaction: Transaction, row: Any) -> Experiment:
         "SELECT place, name, removed, killed_at FROM tacit_experiment_arms WHERE experiment = :number ORDER BY place",
         number=number,
     )
-    return Experiment(
-        int(number),
-        str(name),
-        Design.from_dict(json.loads(design)),
-        str(state),
-        int(incarnation),
-        int(ledger),
-        float(made_at),
-        tuple(Arm(int(p), str(n), bool(r), None if k is None else float(k)) for p, n, r, k in arms),
-    )
+    known = tuple(Arm(place, arm, bool(removed), killed_at) for place, arm, removed, killed_at in arms)
+    return Experiment(number, name, Design.from_dict(json.loads(design)), state, incarnation, ledger, made_at, known)
 
 
 def make(transaction: Transaction, design: Design, ledger: int, now: float, incarnation: int) -> Experiment:
@@ -242,17 +234,8 @@ def digests(transaction: Transaction) -> dict[str, str | None]:
 
 def _version(row: Any) -> Version:
     salt, owner, number, incarnation, period, counting, close_at, state, policy = row
-    return Version(
-        str(salt),
-        int(owner),
-        int(number),
-        int(incarnation),
-        str(period),
-        bool(counting),
-        float(close_at),
-        str(state),
-        Policy.read(json.loads(policy)),
-    )
+    read = Policy.read(json.loads(policy))
+    return Version(salt, owner, number, incarnation, period, bool(counting), close_at, state, read)
 
 
 def add_version(transaction: Transaction, number: int, period: str, policy: Policy) -> None:

@@ -185,15 +185,8 @@ class BatchedTsallisLearner(ArmLearner):
         copy = self._batch % self._copies
         mean = self._mean.value(self._draws.noisy(total))
         self._batch += 1
-        weights = self._weights[copy]
-        self._levels[copy] = advance(
-            self._rule,
-            self._scores[copy],
-            weights,
-            float(self._levels[copy]),
-            (self._arms[copy], mean),
-            self._scale,
-        )
+        scores, weights, level = self._scores[copy], self._weights[copy], float(self._levels[copy])
+        self._levels[copy] = advance(self._rule, scores, weights, level, (self._arms[copy], mean), self._scale)
         self._arms[copy] = self._draws.arm(weights)
         if not self._opens:
             self._move(self._arms[copy])

@@ -41,12 +41,7 @@ class Rule(NamedTuple):
 
 
 def advance(
-    rule: Rule,
-    scores: FloatArray,
-    weights: FloatArray,
-    level: float,
-    played: tuple[int, float],
-    scale: float,
+    rule: Rule, scores: FloatArray, weights: FloatArray, level: float, played: tuple[int, float], scale: float
 ) -> float:
     """Credit the (arm, released mean) that was `played`; scores and weights become those of the next batch.
 
@@ -68,24 +63,16 @@ def advance(
         found: float = kernels.compiled.tsallis(scores, weights, level, *given)
         return found
     listed, law = scores.tolist(), weights.tolist()
-    level = _advance_few(listed, law, level, *played, scale, *rule)
+    level = _advance_few(rule, listed, law, level, *played, scale)
     scores[:], weights[:] = listed, law
     return level
 
 
 def _advance_few(
-    scores: list[float],
-    weights: list[float],
-    level: float,
-    arm: int,
-    mean: float,
-    scale: float,
-    exponent: float,
-    kappa: float,
-    overshoot: float,
-    lowered: float,
+    rule: Rule, scores: list[float], weights: list[float], level: float, arm: int, mean: float, scale: float
 ) -> float:
     """Take the step in one loop, for lists."""
+    exponent, kappa, overshoot, lowered = rule
     chance = weights[arm]
     slope, least = -chance * scale / (scores[arm] - level), inf
     for i in range(len(scores)):
@@ -125,13 +112,7 @@ def _advance_few(
 
 
 def _advance_many(
-    rule: Rule,
-    scores: FloatArray,
-    weights: FloatArray,
-    level: float,
-    arm: int,
-    mean: float,
-    scale: float,
+    rule: Rule, scores: FloatArray, weights: FloatArray, level: float, arm: int, mean: float, scale: float
 ) -> float:
     size = np.maximum(weights * (scores - level), SMALLEST_SCALE)
     baseline = np.minimum(0.5 - rule.lowered / size, rule.kappa * size - rule.overshoot)

@@ -217,17 +217,16 @@ class ExploreLinear(OptionPlan):
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Give two actions, two features and few rounds: every coin and neighbour of extreme records is tried."""
-        made = []
-        for label, people in (("own privacy", self.rounds_per_person),):
-            delay = min(self.problem.delay, SMALL_DELAY)
-            problem = replace(
-                self.problem, n=2, dimension=min(2, self.problem.dimension), horizon=6 + delay, delay=delay
-            )
-            problem = replace(problem, floor=0.0)
-            ridges = (1.0,) * len(tuple(phases(2, 6 + delay, delay)))
-            small = replace(self, problem=problem, explore=2, ridges=ridges, rounds_per_person=people)
-            made.append(SmallInstance("moved sums", f"{label}, K=2, T={problem.horizon}", small))
-        return tuple(made)
+        delay = min(self.problem.delay, SMALL_DELAY)
+        size: dict[str, Any] = {
+            "n": 2,
+            "dimension": min(2, self.problem.dimension),
+            "horizon": 6 + delay,
+            "delay": delay,
+        }
+        ridges = (1.0,) * len(tuple(phases(2, 6 + delay, delay)))
+        small = replace(self, problem=replace(self.problem, floor=0.0, **size), explore=2, ridges=ridges)
+        return (SmallInstance("moved sums", f"own privacy, K=2, T={6 + delay}", small),)
 
     def _learner(self, randomness: Randomness) -> ExploreLinearLearner:
         return ExploreLinearLearner(self, randomness)
@@ -239,16 +238,7 @@ class ExploreLinearLearner(LossLearner):
     plan: ExploreLinear
     _takes_context = True
     _context = "features"
-    _state: ClassVar[tuple[str, ...]] = (
-        "_coins",
-        "_noise",
-        "_features",
-        "_losses",
-        "_gram",
-        "_contrasts",
-        "_weights",
-        "_released",
-    )
+    _state = ("_coins", "_noise", "_features", "_losses", "_gram", "_contrasts", "_weights", "_released")
 
     def __init__(self, plan: ExploreLinear, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
