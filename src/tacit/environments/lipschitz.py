@@ -24,15 +24,10 @@ SAMPLES = 201  # of the noise of a segment, for expected losses
 
 @dataclass(frozen=True)
 class PricingLoss:
-    """One buyer's loss at posted prices: 1 less the revenue, price times the chance of a sale.
+    """One buyer's loss at posted prices: 1 less the revenue, price times the chance of a sale."""
 
-    Attributes:
-        valuation: what the good is worth to the buyer.
-        softness: the buyer buys at price x with probability 1/(1 + exp((x - valuation)/softness)).
-    """
-
-    valuation: float
-    softness: float
+    valuation: float  # what the good is worth to the buyer
+    softness: float  # the buyer buys at price x with probability 1/(1 + exp((x - valuation)/softness))
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """The loss at each row of `points`, shape (n, 1)."""

@@ -56,35 +56,21 @@ Figure = tuple[str, str, dict[str, str], float]
 
 
 class Answer(NamedTuple):
-    """What became of a batch of replies: both lists depend on public things and on the sender's own rows only.
+    """What became of a batch of replies: both lists depend on public things and on the sender's own rows only."""
 
-    Attributes:
-        closed: the places of rows whose version is closed or not known.
-        malformed: the places of rows that are not [salt, pid, value].
-    """
-
-    closed: list[int]
-    malformed: list[int]
+    closed: list[int]  # the places of rows whose version is closed or not known
+    malformed: list[int]  # the places of rows that are not [salt, pid, value]
 
 
 class Mark(NamedTuple):
-    """What everything that may be shown of an experiment is a function of: as long as it is the same, nothing changed.
+    """What all that may be shown of an experiment is a function of: as long as it is the same, nothing changed."""
 
-    Attributes:
-        ledger: the name of the ledger that is charged.
-        state: of the experiment.
-        versions: how many there are, in each state.
-        acts: how many there were.
-        persons: how many were counted by the operator.
-        overdue: how many versions should have been released and were not.
-    """
-
-    ledger: str
-    state: str
-    versions: tuple[tuple[str, int], ...]
-    acts: int
-    persons: int
-    overdue: int
+    ledger: str  # the name of the ledger that is charged
+    state: str  # of the experiment
+    versions: tuple[tuple[str, int], ...]  # how many there are, in each state
+    acts: int  # how many there were
+    persons: int  # how many were counted by the operator
+    overdue: int  # how many versions should have been released and were not
 
 
 class Experiments:
@@ -804,21 +790,13 @@ class Experiments:
 
 
 class Known(NamedTuple):
-    """What never changes of a version that counts, for those who reply.
+    """What never changes of a version that counts, for those who reply."""
 
-    Attributes:
-        name: of the experiment.
-        upto: the shares.
-        low: the value of no reply.
-        high: the largest value.
-        adds: whether values add up.
-    """
-
-    name: str
-    upto: tuple[int, ...]
-    low: float
-    high: float
-    adds: bool
+    name: str  # of the experiment
+    upto: tuple[int, ...]  # the shares
+    low: float  # the value of no reply
+    high: float  # the largest value
+    adds: bool  # whether values add up
 
     def score(self, value: object) -> int | None:
         """Put a value on the lattice, rounded down; None if it is no number of the range."""

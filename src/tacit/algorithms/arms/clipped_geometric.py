@@ -33,21 +33,16 @@ LARGEST_BATCH = 10**6
 class ClippedGeometric:
     """The release of one batch mean in [0, 1].
 
-    Attributes:
-        batch: rounds B of the batch.
-        epsilon: what a person pays in all, over all batches in which they stand.
-        relation: which data sets are neighbours.
-        rounds_per_person: how many rounds one person may stand in, in this batch or others.
 
     >>> release = ClippedGeometric(batch=2, epsilon=1.0)
     >>> round(release.spread, 3), [round(float(value), 3) for value in release.values]
     (1.039, [-0.291, 0.5, 1.291])
     """
 
-    batch: int
-    epsilon: float
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
+    batch: int  # rounds B of the batch
+    epsilon: float  # what a person pays in all, over all batches in which they stand
+    relation: Relation = REPLACE  # which data sets are neighbours
+    rounds_per_person: int = 1  # how many rounds one person may stand in, in this batch or others
 
     def __post_init__(self) -> None:
         check_integer("ClippedGeometric", "batch", self.batch, at_most=LARGEST_BATCH)

@@ -289,21 +289,13 @@ _SHARES = (0.05, 0.6)  # where the best c lies
 
 @dataclass(frozen=True)
 class Phase:
-    """What is known of an arm after j batches, before any data.
+    """What is known of an arm after j batches, before any data."""
 
-    Attributes:
-        slopes: the grid of s.
-        tilts: s w_i/m_i for each s and batch.
-        noise: the logarithm of the noise's moment generating function at each s, at most.
-        lengths: m_1..m_j.
-        level: L_j.
-    """
-
-    slopes: FloatArray
-    tilts: FloatArray
-    noise: FloatArray
-    lengths: FloatArray
-    level: float
+    slopes: FloatArray  # the grid of s
+    tilts: FloatArray  # s w_i/m_i for each s and batch
+    noise: FloatArray  # the logarithm of the noise's moment generating function at each s, at most
+    lengths: FloatArray  # m_1..m_j
+    level: float  # L_j
 
     def index(self, estimate: float) -> float:
         """The lower confidence bound of an arm with this estimate."""
@@ -358,25 +350,15 @@ class Phase:
 
 @dataclass(frozen=True)
 class Phases:
-    """The public schedule of `PhasedArms`.
+    """The public schedule of `PhasedArms`."""
 
-    Attributes:
-        arms: K.
-        rounds: T.
-        scale: b, of the noise in a sum of losses in [0, 1].
-        first: n_1, rounds of an arm's first batch.
-        ratio: alpha, by which the rounds of an arm grow from batch to batch.
-        level: L_0; L_j = L_0 + ln max(1, T/(K n_j)).
-        delay: D; after a batch its arm is played for so many rounds more, until the batch is back.
-    """
-
-    arms: int
-    rounds: int
-    scale: float
-    first: int
-    ratio: float
-    level: float
-    delay: int = 0
+    arms: int  # K
+    rounds: int  # T
+    scale: float  # b, of the noise in a sum of losses in [0, 1]
+    first: int  # n_1, rounds of an arm's first batch
+    ratio: float  # alpha, by which the rounds of an arm grow from batch to batch
+    level: float  # L_0; L_j = L_0 + ln max(1, T/(K n_j))
+    delay: int = 0  # D; after a batch its arm is played for so many rounds more, until the batch is back
 
     @cached_property
     def ends(self) -> tuple[int, ...]:

@@ -42,21 +42,13 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Releases:
-    """The released versions, oldest first; all of it is public.
+    """The released versions, oldest first; all of it is public."""
 
-    Attributes:
-        sums: S, the noisy sums of scores in [0, 1], one row a version and one column an arm.
-        shares: p, as they were served.
-        used: which cells count: the arm was served, not killed, and the version was counting.
-        variances: tau^2, that of the noise in one sum of each version.
-        people: N0, expected persons a version; it scales estimates only.
-    """
-
-    sums: FloatArray
-    shares: FloatArray
-    used: Flags
-    variances: FloatArray
-    people: float
+    sums: FloatArray  # S, the noisy sums of scores in [0, 1], one row a version and one column an arm
+    shares: FloatArray  # p, as they were served
+    used: Flags  # which cells count: the arm was served, not killed, and the version was counting
+    variances: FloatArray  # tau^2, that of the noise in one sum of each version
+    people: float  # N0, expected persons a version; it scales estimates only
 
     def __post_init__(self) -> None:
         sums = real_array("Releases", "sums", self.sums, (None, None))
@@ -96,17 +88,11 @@ class Releases:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The least-squares fit of Y_av = mu_a + g_v.
+    """The least-squares fit of Y_av = mu_a + g_v."""
 
-    Attributes:
-        arms: the arms that took part: those with a used cell.
-        means: mu of these arms, up to a constant that all share.
-        covariance: of the means.
-    """
-
-    arms: IntArray
-    means: FloatArray
-    covariance: FloatArray
+    arms: IntArray  # the arms that took part: those with a used cell
+    means: FloatArray  # mu of these arms, up to a constant that all share
+    covariance: FloatArray  # of the means
 
 
 def fit(releases: Releases, *, forgetting: float = 1.0) -> Fit:
@@ -214,21 +200,13 @@ def policy(shares: FloatArray) -> IntArray:
 
 @dataclass(frozen=True)
 class Result:
-    """What is known of an arm against the default, at all looks together.
+    """What is known of an arm against the default, at all looks together."""
 
-    Attributes:
-        effect: the difference of mean scores, a weighted mean over versions.
-        low: the lower end of its interval.
-        high: the upper end.
-        lift: the interval of the relative difference (None: not known yet).
-        verdict: "better", "worse" or "open".
-    """
-
-    effect: float
-    low: float
-    high: float
-    lift: tuple[float, float] | None
-    verdict: str
+    effect: float  # the difference of mean scores, a weighted mean over versions
+    low: float  # the lower end of its interval
+    high: float  # the upper end
+    lift: tuple[float, float] | None  # the interval of the relative difference (None: not known yet)
+    verdict: str  # "better", "worse" or "open"
 
 
 def result(releases: Releases, arm: int, default: int = 0, *, level: float = 0.05, with_lift: bool = True) -> Result:
@@ -365,28 +343,17 @@ class PairedArms:
     Every arm that is awake has the base share in every version, the leader gets the rest. An arm sleeps for good when
     it is behind the leader by more than a public threshold, over the same versions with the same weights, so that
     levels cancel. Everything is a function of released sums.
-
-    Attributes:
-        arms: K.
-        versions: V, how many there are.
-        people: persons in each version, at least.
-        mean_at_most: no mean score in any version exceeds it.
-        deviation: of the noise in one sum.
-        gaussian: whether the noise is Gaussian; otherwise it is Laplace's or two-sided geometric.
-        lag: how many versions after its own a version's shares may use a release (1: the next one).
-        rest: what the leader gets besides, in units of all base shares together.
-        caution: how unlikely it is that the best arm is put to sleep; larger waits longer.
     """
 
-    arms: int
-    versions: int
-    people: int
-    mean_at_most: float = 1.0
-    deviation: float = 0.0
-    gaussian: bool = False
-    lag: int = 1
-    rest: float = 0.5
-    caution: float = 4.0
+    arms: int  # K
+    versions: int  # V, how many there are
+    people: int  # persons in each version, at least
+    mean_at_most: float = 1.0  # no mean score in any version exceeds it
+    deviation: float = 0.0  # of the noise in one sum
+    gaussian: bool = False  # whether the noise is Gaussian; otherwise it is Laplace's or two-sided geometric
+    lag: int = 1  # how many versions after its own a version's shares may use a release (1: the next one)
+    rest: float = 0.5  # what the leader gets besides, in units of all base shares together
+    caution: float = 4.0  # how unlikely it is that the best arm is put to sleep; larger waits longer
 
     def __post_init__(self) -> None:
         for name, least in (("arms", 2), ("versions", 1), ("people", 1), ("lag", 1)):

@@ -39,19 +39,11 @@ TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class BatchLoss(StepCost):
-    """What one batch may cost in the analysis, as a function of the learning rate.
+    """What one batch may cost in the analysis, as a function of the learning rate."""
 
-    Attributes:
-        arms: K.
-        release: how the mean of a batch is released.
-        power: q of the Tsallis entropy, in (0, 1).
-        kappa: how far the baseline of an unlikely arm may rise.
-        lowering: how much of the skewness of the release the baseline makes up for, in [0, 1].
-    """
-
-    power: float
-    kappa: float
-    lowering: float
+    power: float  # q of the Tsallis entropy, in (0, 1)
+    kappa: float  # how far the baseline of an unlikely arm may rise
+    lowering: float  # how much of the skewness of the release the baseline makes up for, in [0, 1]
 
     @cached_property
     def lowered(self) -> float:

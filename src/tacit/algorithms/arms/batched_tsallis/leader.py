@@ -25,19 +25,12 @@ _sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a mi
 
 
 class Rule(NamedTuple):
-    """What a learner does with a release, the same for all batches.
+    """What a learner does with a release, the same for all batches."""
 
-    Attributes:
-        exponent: 1/(1-q) of the Tsallis entropy of power q.
-        kappa: how far the baseline of an unlikely arm may rise.
-        overshoot: by how much the ends of a release lie outside [0, 1].
-        lowered: m, by which the baseline 1/2 - m/(A p^q) is lowered.
-    """
-
-    exponent: float
-    kappa: float
-    overshoot: float
-    lowered: float
+    exponent: float  # 1/(1-q) of the Tsallis entropy of power q
+    kappa: float  # how far the baseline of an unlikely arm may rise
+    overshoot: float  # by how much the ends of a release lie outside [0, 1]
+    lowered: float  # m, by which the baseline 1/2 - m/(A p^q) is lowered
 
 
 def advance(

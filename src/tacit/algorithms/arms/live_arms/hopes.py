@@ -39,12 +39,9 @@ CERTAIN = 45.0  # draws beyond this exponent are looked at no more: e^-45 of a s
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise in the sum of a block, in units of one reward: its moments and their bound.
+    """The noise in the sum of a block, in units of one reward: its moments and their bound."""
 
-    Attributes:
-        geometric: (factor, rate) of each independent two-sided geometric variable: factor times it is added.
-    """
-
+    # (factor, rate) of each independent two-sided geometric variable: factor times it is added
     geometric: tuple[tuple[float, float], ...]
 
     @property
@@ -83,21 +80,13 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What is known of an arm after j blocks, before any data.
+    """What is known of an arm after j blocks, before any data."""
 
-    Attributes:
-        lengths: m_1..m_j.
-        tilts: c_i = w_i/m_i of each block.
-        deviation: of the estimate, at most.
-        noise: of each sum.
-        heat: by which the exponent of a draw is multiplied.
-    """
-
-    lengths: FloatArray
-    tilts: FloatArray
-    deviation: float
-    noise: Noise
-    heat: float
+    lengths: FloatArray  # m_1..m_j
+    tilts: FloatArray  # c_i = w_i/m_i of each block
+    deviation: float  # of the estimate, at most
+    noise: Noise  # of each sum
+    heat: float  # by which the exponent of a draw is multiplied
 
     @cached_property
     def slopes(self) -> FloatArray:
@@ -145,15 +134,10 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Hope:
-    """Where the drawn mean of an arm lies: the exponent is piecewise linear between the kinks, 0 at the first one.
+    """Where the drawn mean of an arm lies: the exponent is piecewise linear between the kinks, 0 at the first one."""
 
-    Attributes:
-        kinks: x.
-        rates: heat times Lambda at the kinks.
-    """
-
-    kinks: FloatArray
-    rates: FloatArray
+    kinks: FloatArray  # x
+    rates: FloatArray  # heat times Lambda at the kinks
 
     def exponent(self, points: FloatArray) -> FloatArray:
         """Heat times Lambda."""
@@ -218,17 +202,11 @@ def _gauss(rivals: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The public schedule of an arm's blocks, without an end.
+    """The public schedule of an arm's blocks, without an end."""
 
-    Attributes:
-        first: n_1.
-        noise: in the sum of a block.
-        variance: of one reward, at most.
-    """
-
-    first: int
-    noise: Noise
-    variance: float
+    first: int  # n_1
+    noise: Noise  # in the sum of a block
+    variance: float  # of one reward, at most
 
     @cached_property
     def _stages(self) -> dict[int, Stage]:

@@ -208,25 +208,15 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Joint:
-    """Theorem 3: an action is either far at some features, and rarely confused there, or near, and cheap to explore.
+    """Theorem 3: an action is either far at some features, and rarely confused there, or near, and cheap to explore."""
 
-    Attributes:
-        gap: Delta.
-        explored: m + D.
-        rounds: T_j.
-        variance: B_j.
-        bias: b_j.
-        failure: eta_j.
-        widths: e_k of each phase, one row for each k = 0..K-1.
-    """
-
-    gap: float
-    explored: int
-    rounds: FloatArray
-    variance: FloatArray
-    bias: FloatArray
-    failure: FloatArray
-    widths: FloatArray
+    gap: float  # Delta
+    explored: int  # m + D
+    rounds: FloatArray  # T_j
+    variance: FloatArray  # B_j
+    bias: FloatArray  # b_j
+    failure: FloatArray  # eta_j
+    widths: FloatArray  # e_k of each phase, one row for each k = 0..K-1
 
     def multipliers(self, first: float, second: float) -> tuple[FloatArray, FloatArray]:
         """l1 and l2 of each phase; at 1, 1 what balances e sqrt(V) against l1 V, and beta against l2 beta^2."""
