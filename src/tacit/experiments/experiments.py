@@ -227,7 +227,7 @@ class Experiments:
                 raise InvalidInput("An arm is promoted when the experiment ends.")
             if not owner.arms[place].active:
                 raise InvalidInput("An arm that was killed or removed cannot be promoted.")
-            shares = [float(arm.place == place) for arm in owner.arms] if end else None
+            shares = np.array([float(arm.place == place) for arm in owner.arms]) if end else None
             owner = records.change(transaction, owner, state=ENDED if end else FROZEN)
             self._open(transaction, owner, now, counting=False, shares=shares)
             words = f"ended, {owner.arms[place].name} for everybody" if end else "stopped"
@@ -470,7 +470,7 @@ class Experiments:
         now: float,
         *,
         counting: bool,
-        shares: Sequence[float] | None = None,
+        shares: FloatArray | None = None,
         until: float | None = None,
         begin: float | None = None,
     ) -> None:
@@ -478,9 +478,10 @@ class Experiments:
         design, versions = owner.design, records.versions(transaction, owner.number)
         chain = records.releases(transaction, owner.number)
         last = versions[-1].policy if versions else None
-        served = np.asarray(
-            self._shares(transaction, owner, versions, chain, now, counting) if shares is None else shares
-        )
+        if shares is None and versions and not counting:
+            shares = results.stay(owner, versions)
+        elif shares is None:
+            shares = results.shares(owner, versions, chain, now, records.exposures(transaction, owner.number))
         if begin is None:
             begin = now if last is None else max(now, last.serve_from)
         if counting and period_of(begin) != period_of(now):
@@ -495,7 +496,7 @@ class Experiments:
             counting=counting,
             salt=secret_bytes(16).hex(),
             arms=tuple(arm.name for arm in owner.arms),
-            upto=tuple(int(end) for end in cumulative(served)),
+            upto=tuple(int(end) for end in cumulative(shares)),
             default=design.default,
             serve_from=begin,
             serve_until=end,
@@ -510,19 +511,6 @@ class Experiments:
             self._check_key(transaction)
             self._replies.open(policy.salt, policy.close_at)
         records.add_version(transaction, owner.number, period_of(begin), policy)
-
-    def _shares(
-        self,
-        transaction: Transaction,
-        owner: Experiment,
-        versions: Sequence[Version],
-        chain: Sequence[records.Release],
-        now: float,
-        counting: bool,
-    ) -> FloatArray:
-        if not counting and versions:
-            return results.stay(owner, versions)
-        return results.shares(owner, versions, chain, now, records.exposures(transaction, owner.number))
 
     def _full(self, transaction: Transaction, owner: Experiment, now: float) -> bool:
         """Tell whether all versions of this month that are paid for have begun."""

@@ -1,31 +1,18 @@
 """Phased arms: play the arm of the smallest lower confidence bound, in batches that grow by half.
 
 Each arm is played in batches; its j-th batch ends when it has n_j rounds, n_{j+1} = ceil(1.5 n_j), and is released with
-fresh noise. Doubling with forgetting (AdaP-UCB, Azize and Basu 2022) throws all but the last batch away; here every
-batch stays in the estimate, with a weight that lets small noisy ones count little, and the confidence bound
+fresh noise of scale b. Doubling with forgetting (AdaP-UCB, Azize and Basu 2022) throws all but the last batch away;
+here every batch stays in the estimate, with a weight that lets small noisy ones count little, and the confidence bound
 is Chernoff's, for losses and noise together.
 
     each arm once: a batch of n_1;  then: the arm of the smallest index for its next batch (ties: the first arm)
     after its batch j: Y_j = (sum + noise)/m_j;  est = sum_i w_i Y_i,  w_i prop. to 1/(1/(4 m_i) + 2 b^2/m_i^2)
-    index = smallest q in [0, 1] with Lambda_j(q) <= L_j,  L_j = level + ln max(1, T/(K n_j))     # see phased_regret.py
-
-The indices of `PhasedArms` and its certified regret. Proof: docs/algorithms/phased-arms.md.
-
-After batch j of an arm (lengths m_1..m_j, n_j rounds in all) its estimate is sum_i w_i Y_i with noise of scale b in
-each sum. For s on one fixed public grid the Chernoff exponents are
-
+    index = smallest q in [0, 1] with Lambda_j(q) <= L_j,  L_j = level + ln max(1, T/(K n_j))
     Lambda_j(q) = max_s [ s est - sum_i m_i ln(1 - q + q e^{s w_i/m_i}) + sum_i ln(1 - (s w_i b/m_i)^2) ]
-    Psi_j(s) = sum_i [ s^2 w_i^2/(8 m_i) - ln(1 - (s w_i b/m_i)^2) ],   r_j = min_s (L_j + Psi_j(s))/s at s_j
 
-the index is the smallest q with Lambda_j(q) <= L_j, and for any c in (0, 1) the certified regret is
-
-    (T/c) Dbar + min_{lambda >= 0} [ lambda T + (K-1) max_x (x - lambda)^+ h(x) ]
-    Dbar = sum_j e^{-L_j} int_0^1 prod_i (1 + x (1 - e^{-s_j w_i/m_i}))^{-m_i} dx
-    h(x) = min(T, n_1 + sum_j m_{j+1} exp(-Psi*_j(((1-c) x - r_j)^+)))
-
-With a delay D, n_1 + D and m_{j+1} + D stand in h.
-On grids everything is taken at its larger
-end: s_j one step down, left sums for the integral, h at the left and x at the right end of each cell.
+The certified regret, its proof and the letters c, Dbar, h, Psi_j and r_j: docs/algorithms/phased-arms.md. With a
+delay D, n_1 + D and m_{j+1} + D stand in h. On grids everything is taken at its larger end: s_j one step down, left
+sums for the integral, h at the left and x at the right end of each cell.
 """
 
 from __future__ import annotations
@@ -229,12 +216,6 @@ class PhasedArmsLearner(ArmLearner):
             seen = self._done > 0
             means[seen] = self._sums[seen] / self._weights[self._done[seen] - 1]
             return low + (high - low) * means
-
-    @property
-    def indices(self) -> FloatArray:
-        """The lower confidence bound of each arm, in [0, 1]; -1 before its first batch is released."""
-        with self._looking("indices"):
-            return self._indices.copy()
 
     def _consistent(self) -> bool:
         lengths, ends = self._schedule.lengths, (0, *self._schedule.ends)

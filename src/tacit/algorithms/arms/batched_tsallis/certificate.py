@@ -5,11 +5,9 @@ A = q/(eta (1-q)), the release f with overshoot d/n, E_s its mean for a batch of
 
     B [ (K^{1-q} - 1)/(eta (1-q)) + S ( lambda + K sup_{0<p<=1} (phi(p) - lambda p) ) ]
 
-    phi(p) = A p^{1+q} max_{s in {0,n}} E_s u(z1) + A p^q (1-p) max_{s in {0,n}} E_s u(z0)
-    u(z) = z - ((1-q)/q) (1 - (1+z)^{-q/(1-q)}),   z1 = (f - c)(1-p)/(A p^q),   z0 = (c - f) p^{1-q}/A
     c(p) = max(-d/n, min(1/2 - m/(A p^q), kappa A p^q - d/n)),   m = lowering |E_0 (f - 1/2)^3| (2-q)/(3 (1-q))
 
-The supremum is the largest of proved bounds on cells of p, not the largest value at points.
+with phi of `step_cost.py`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,6 @@ MOST_DELAY = 2**24  # a learner keeps the arm of every open round
 MOST_ARMS = 10**4
 MOST_BLOCKS = 100  # of one arm: 1.5^100 rounds
 FEWEST, MOST = 256, 2**16  # rounds of an array that are decided ahead
-FAR = 4.0  # deviations by which an estimate refutes `mean_at_most`
 
 
 @dataclass(frozen=True)
@@ -255,12 +254,6 @@ class LiveArmsLearner(BitLearner):
     # --- What was released, for everybody to see.
 
     @property
-    def arms(self) -> int:
-        """How many arms there are now."""
-        with self._looking("arms"):
-            return self._n
-
-    @property
     def shares(self) -> FloatArray:
         """The probability of each arm in the next round; while arms take turns, those of the turns."""
         with self._looking("shares"):
@@ -280,15 +273,6 @@ class LiveArmsLearner(BitLearner):
                 raise InvalidInput("This LiveArms learner counts no missing replies: calibrate count_missing=True.")
             rounds = np.array([self._blocks.end(int(done)) for done in self._done])
             return np.where(rounds > 0, self._unanswered / np.maximum(rounds, 1), np.nan)
-
-    @property
-    def refuted(self) -> tuple[int, ...]:
-        """The arms whose released estimate exceeds `mean_at_most` by four deviations: the certificate is void then."""
-        with self._looking("refuted"):
-            rewards = self._rewards()
-            seen = [arm for arm in range(self._n) if self._done[arm]]
-            spread = {arm: FAR * self._blocks.stage(int(self._done[arm])).deviation for arm in seen}
-            return tuple(arm for arm in seen if rewards[arm] > self.plan.mean_at_most + spread[arm])
 
     def add_arm(self) -> int:
         """Add an arm and return its number; it gets an equal share until its first block is back. Atomic.
