@@ -211,11 +211,7 @@ class Experiments:
     def stop(self, name: str, who: str = "", *, end: bool = False, promote: str | None = None) -> None:
         """Freeze an experiment: its shares are served on, and nothing new counts. Or end it for good.
 
-        Args:
-            name: which one.
-            who: whose act it is.
-            end: whether it ends for good.
-            promote: the arm that everybody gets when it has ended (None: the default arm).
+        Everybody gets the arm `promote` when it has ended (None: the default arm).
         """
         now = self._now()  # whatever the clock did: what stops can always be stopped
         with self._database.writing() as transaction:
@@ -261,14 +257,9 @@ class Experiments:
         remove: Sequence[str] = (),
         min_share: float | None = None,
     ) -> None:
-        """Change which arms the next version serves.
+        """Change which arms the next version serves, and the least share of each from now on (None: as before).
 
-        Args:
-            name: which experiment.
-            who: whose act it is.
-            add: names of new arms; a name that was ever used is not new.
-            remove: names of arms that leave.
-            min_share: the least share of every arm from now on (None: as before).
+        A name that was ever used is not new.
         """
         now = self._now()
         with self._database.writing() as transaction:

@@ -38,16 +38,7 @@ def advance(
 ) -> float:
     """Credit the (arm, released mean) that was `played`; scores and weights become those of the next batch.
 
-    Args:
-        rule: of the learner.
-        scores: G, changed in place.
-        weights: p, changed in place.
-        level: nu.
-        played: the arm of the batch, and its release.
-        scale: A = q/(eta (1-q)).
-
-    Returns:
-        nu of the next batch.
+    Scores G and weights p are changed in place, `level` is nu and `scale` A = q/(eta (1-q)); give nu of the next batch.
     """
     if scores.size > FEW_ARMS:
         return _advance_many(rule, scores, weights, level, *played, scale)

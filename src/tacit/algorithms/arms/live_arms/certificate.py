@@ -130,11 +130,7 @@ def _at(grid: FloatArray, values: FloatArray, points: FloatArray) -> FloatArray:
 
 
 class Exponents:
-    """What a stage adds to R and h: exponents of draws, and tails of estimates.
-
-    Args:
-        stage: what is known of an arm after j blocks.
-    """
+    """What a stage adds to R and h: exponents of draws, and tails of estimates."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage, self.deviation, self.heat = stage, stage.deviation, stage.heat
