@@ -210,31 +210,6 @@ def test_what_is_refused() -> None:
         _ = calibrated().start().missing_rates
 
 
-@pytest.mark.parametrize("delay", [0, 1, 40])
-def test_all_ways_to_play_are_one_way(delay: int) -> None:
-    """Play and observe, decide and settle out of order, and arrays: the same decisions, the same state."""
-    plan = LiveArms.calibrate(problem(4, 900, delay), epsilon=1.0, delta=0.0)
-    generator = np.random.default_rng(3)
-    rows = generator.random((900, 4))
-    rows[generator.random(rows.shape) < 0.1] = np.nan
-    played, decided, array = (plan.start(Randomness.replayable(2)) for _ in range(3))
-    one, two, waiting = [], [], []
-    for row in rows:
-        one.append(played.play())
-        played.observe(None if np.isnan(row[one[-1]]) else float(row[one[-1]]))
-        decision = decided.decide()
-        two.append(decision.action)
-        waiting.append((decision.round, float(row[decision.action])))
-        if len(waiting) > delay:  # the newest first, all of them in time
-            for number, loss in reversed(waiting):
-                if loss == loss:
-                    decided.settle(number, loss)
-            waiting.clear()
-    assert one == two
-    np.testing.assert_array_equal(array.run(rows), one)
-    assert repr(array.state_dict()) == repr(played.state_dict())
-
-
 def test_a_late_reply_counts_in_the_block_of_its_round() -> None:
     plan = LiveArms(problem(2, 100, 3), 1.0, 2)
     learner = plan.start(Randomness.replayable(1))
