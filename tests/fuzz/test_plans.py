@@ -94,7 +94,7 @@ def test_constructors(name, data):
 def test_releases_and_gaps(value):
     plan = made("PhasedArms")
     assert attempt(lambda: plan.release(value)) is REFUSED or value >= 1
-    bound = attempt(lambda: plan.regret_bound_given(value))
+    bound = attempt(lambda: plan.regret_if(value))
     assert bound is REFUSED or float(bound) >= 0
 
 

@@ -219,8 +219,6 @@ def arms(contract: Facts) -> Leak:
     if noise.text("law") != "two-sided geometric":
         raise NotVerifiable(_FLOATS)
     rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
-    if parameters.has("noise") and parameters.text("noise") != "geometric":
-        raise contradiction("law", "parameters")
     if parameters.has("learner") and parameters.text("learner") not in _LEARNERS_OF_ARMS:
         raise contradiction("learner", "algorithm")
     # With a second sum, of missing replies, any two of (2, 0), (0, 0) and (1, 1) are two steps apart.
