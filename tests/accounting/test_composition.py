@@ -171,7 +171,6 @@ def test_gaussian_parts_compose_exactly_among_others():
         curves.Approximate(0.3, 1e-8),
         curves.BoundedRange(0.3),
         CHAIN,
-        curves.Sometimes(0.3, curves.Gaussian(0.4)),
     ],
 )
 def test_two_steps_cover_the_chained_inequality(curve):

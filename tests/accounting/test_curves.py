@@ -9,7 +9,7 @@ import pytest
 
 from tacit.accounting import curves
 from tacit.accounting.composition import compose
-from tacit.accounting.conversion import ORDERS, renyi_epsilon
+from tacit.accounting.conversion import ORDERS, log_mixture, renyi_epsilon
 from tacit.accounting.lazy import CappedChain, LazyChain
 from tacit.errors import InvalidInput
 
@@ -24,8 +24,7 @@ CURVES = [
     curves.Approximate(0.5, 0.0),
     curves.BoundedRange(0.3),
     curves.Renyi([1.5, 2.0, 8.0, 64.0], [0.1, 0.12, 0.5, 3.0]),
-    curves.Sometimes(0.2, curves.BoundedRange(0.4)),
-    curves.Sometimes(0.3, curves.Gaussian(0.5)),
+    LazyChain(1, 0.7, 0.7, 0.0, curves.Gaussian(0.5)),
     curves.Repeated(curves.BoundedRange(0.1), 20),
     curves.Repeated(curves.Gaussian(0.1), 0),
     curves.Sum((curves.Pure(0.1), curves.Gaussian(0.2), curves.Repeated(curves.BoundedRange(0.1), 3))),
@@ -141,7 +140,7 @@ def test_bounded_range_covers_every_two_point_law(width, order):
 def test_log_mixture_keeps_its_digits(probability, log_moment):
     s, x = mpmath.mpf(probability), mpmath.mpf(log_moment)
     exact = mpmath.log(1 + s * mpmath.expm1(x))
-    got = curves.log_mixture(probability, np.array([log_moment]))[0]
+    got = log_mixture(probability, np.array([log_moment]))[0]
     assert got == pytest.approx(float(exact), rel=1e-13, abs=1e-300)
 
 
@@ -163,27 +162,6 @@ def test_bounded_range_covers_every_selection_of_two_and_is_nearly_attained(widt
     assert max(shares) > 0.9
 
 
-def test_sometimes_is_the_exact_moment_of_the_mixture():
-    """Kept with the same probability by both neighbours, else randomised response."""
-    s, value = 0.3, 0.8
-    p = response(value)
-    for order in (1.1, 2.0, 9.0):
-        draw = mpmath.exp((order - 1) * two_point_renyi(order, p, 1 - p))
-        exact = mpmath.log((1 - s) + s * draw) / (order - 1)
-        got = curves.Sometimes(s, curves.Pure(value)).renyi(np.array([order]))[0]
-        assert exact <= got <= exact * (1 + 1e-9)
-
-
-def test_sometimes_ends():
-    orders = np.array([1.5, 3.0, 50.0])
-    np.testing.assert_allclose(
-        curves.Sometimes(1.0, curves.Gaussian(0.5)).renyi(orders), curves.Gaussian(0.5).renyi(orders), rtol=1e-9
-    )
-    np.testing.assert_array_equal(curves.Sometimes(0.0, curves.Gaussian(0.5)).renyi(orders), 0.0)
-    assert curves.Sometimes(0.0, curves.Gaussian(0.5)).pure() == 0.0
-    assert curves.Sometimes(0.0, curves.Approximate(0.5, 0.1)).epsilon(1e-6) == 0.0
-
-
 # --- conversions ---------------------------------------------------------------------------------------
 
 
@@ -191,7 +169,6 @@ def test_sometimes_ends():
     "curve",
     [
         curves.Repeated(curves.BoundedRange(0.05), 100),
-        curves.Sometimes(0.2, curves.Gaussian(0.8)),
         curves.Sum((curves.Gaussian(0.3),)),
     ],
 )
@@ -243,8 +220,6 @@ def test_pure_is_epsilon_at_zero_and_bounds_all(curve):
         lambda x: curves.Gaussian(x),
         lambda x: curves.BoundedRange(x),
         lambda x: curves.Approximate(x, 1e-3),
-        lambda x: curves.Sometimes(min(1.0, x), curves.Pure(1.0)),
-        lambda x: curves.Sometimes(0.3, curves.Pure(x)),
         lambda x: curves.Repeated(curves.BoundedRange(0.1), int(100 * x)),
         lambda x: curves.Sum((curves.Pure(0.1), curves.Gaussian(x))),
         lambda x: curves.SamplerError(curves.Gaussian(0.4), x * 1e-9, 3),
@@ -346,7 +321,6 @@ def test_every_kind_of_curve_is_in_the_round_trip():
         "Approximate",
         "BoundedRange",
         "Renyi",
-        "Sometimes",
         "Repeated",
         "Sum",
         "SamplerError",
@@ -373,7 +347,6 @@ def test_unknown_curve(content):
         lambda x: curves.BoundedRange(x),
         lambda x: curves.Approximate(x, 0.1),
         lambda x: curves.Approximate(0.1, x),
-        lambda x: curves.Sometimes(x, curves.Pure(1.0)),
         lambda x: curves.Repeated(curves.Pure(1.0), x),
         lambda x: curves.SamplerError(curves.Pure(1.0), x, 1),
         lambda x: curves.SamplerError(curves.Pure(1.0), 0.1, x),

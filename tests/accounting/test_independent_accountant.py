@@ -3,7 +3,8 @@
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, Sometimes
+from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated
+from tacit.accounting.lazy import LazyChain
 
 EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 3.0)
 
@@ -43,7 +44,7 @@ def test_repeated_bounded_range_covers_composed_selections():
 def test_repeated_sometimes_covers_lazy_draws():
     s, p = 0.2, np.exp(0.5) / (1 + np.exp(0.5))
     exact = optimistic((1 - s, s * p, s * (1 - p)), (1 - s, s * (1 - p), s * p)).self_compose(40)
-    certified = Repeated(Sometimes(s, Pure(0.5)), 40)
+    certified = LazyChain(40, 1 - s, 1 - s, 0.0, Pure(0.5))
     for epsilon in EPSILONS:
         assert exact.get_delta_for_epsilon(epsilon) <= certified.delta(epsilon)
     assert certified.delta(1.0) <= 4 * exact.get_delta_for_epsilon(1.0)

@@ -240,10 +240,10 @@ MUTATIONS: dict[str, Mutation] = {
         "min(2 * self._limit, max(-self._limit, ratio))",
     ),
     "l2p:Lemma 3.8": Mutation(
-        "tests/accounting/test_curves.py::test_sometimes_is_the_exact_moment_of_the_mixture",
-        "tacit.accounting.curves",
-        "log_mixture(self.probability, (orders - 1)",
-        "log_mixture(self.probability / 2, (orders - 1)",
+        "tests/accounting/test_lazy.py::test_vertices_attain_the_maximum",
+        "tacit.accounting.lazy",
+        "(log_mixture(chance, log_draw) for chance in ends)",
+        "(log_mixture(chance / 2, log_draw) for chance in ends)",
     ),
     "l2p:Lemma 3.9": Mutation(SHIPPED_L2P, L2P, "return -feedback.item(decision)", "return feedback.item(decision)"),
     "l2p:Theorem 3.10": Mutation(

@@ -15,7 +15,7 @@ from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
 from tacit.accounting import chain_profiles as few_steps
 from tacit.accounting import chain_profiles as smoothed_walk
-from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
+from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.algorithms.experts import HedgeOnSums
 from tacit.algorithms.experts.lazy_experts import LazyExperts
@@ -47,7 +47,7 @@ def certain_coin() -> Finding:
 
 def tiny_delta() -> Finding:
     """A Gaussian step at an epsilon where its delta is no float: it is not pure all the same."""
-    curve = Sometimes(0.3, Gaussian(1e-3))
+    curve = lazy.LazyChain(1, 0.7, 0.7, 0.0, Gaussian(1e-3))
     return _compared("a draw in Gaussian noise", "delta at epsilon=700", curve.delta(700.0), 5e-324)
 
 

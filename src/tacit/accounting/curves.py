@@ -29,7 +29,6 @@ from tacit.accounting.conversion import (
     renyi_delta,
     renyi_epsilon,
 )
-from tacit.accounting.conversion import log_mixture as log_mixture
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
@@ -272,36 +271,6 @@ class Renyi(Curve):
 
 
 @dataclass(frozen=True)
-class Sometimes(Curve):
-    """A draw that happens only sometimes: kept with a probability that neighbours share.
-
-    Given the history, the step draws with probability at most `probability`, else keeps what it has:
-    (1/(alpha-1)) ln(1 + s (e^{(alpha-1) eps_d(alpha)} - 1)).
-    """
-
-    probability: float
-    draw: Curve
-
-    def __post_init__(self) -> None:
-        plain_fields(self)
-        check_number("Sometimes", "probability", self.probability, above=0, below=1, closed_low=True, closed_high=True)
-        _check_curve("Sometimes", self.draw)
-
-    def renyi(self, orders: FloatArray) -> FloatArray:
-        if self.probability == 0:
-            return np.zeros_like(orders)
-        return log_mixture(self.probability, (orders - 1) * self.draw.renyi(orders)) / (orders - 1) * ROUND_UP
-
-    def pure(self) -> float:
-        return self.draw.pure() if self.probability > 0 else 0.0
-
-    @cached_property
-    def profile(self) -> ChainProfile | None:
-        draw = self.draw
-        return ChainProfile(draw.width, 1, self.probability) if isinstance(draw, BoundedRange) else None
-
-
-@dataclass(frozen=True)
 class Repeated(Curve):
     """The same curve, composed `count` times."""
 
@@ -321,7 +290,7 @@ class Repeated(Curve):
 
     @cached_property
     def profile(self) -> ChainProfile | None:
-        one = self.curve.profile if isinstance(self.curve, BoundedRange | Sometimes) else None
+        one = self.curve.profile if isinstance(self.curve, BoundedRange) else None
         return None if one is None else replace(one, decisions=self.count)
 
 
