@@ -81,7 +81,7 @@ class NoisyVectors:
         self._source: PooledNoise | FloatNoise = (
             grid.noise(streams, name)
             if grid.units
-            else FloatNoise.from_streams(partial(unit_noise, noise, dimension=grid.records.dimension), streams, name)
+            else FloatNoise(partial(unit_noise, noise, dimension=grid.records.dimension), streams, name)
         )
 
     @property

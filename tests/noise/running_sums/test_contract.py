@@ -15,9 +15,7 @@ from tacit.noise.running_sums import (
     LaplaceTree,
     RunningSum,
     Tree,
-    best_cube,
     best_gaussian,
-    best_laplace,
 )
 
 STEPS = 130
@@ -248,11 +246,8 @@ def test_empty_and_single_step(kind):
 
 def test_curves_and_defaults():
     assert Tree(5).curve(0.7) == best_gaussian(5).curve(0.7) == Gaussian(0.7)
-    assert best_laplace(5).curve(0.7) == Pure(0.7)
     assert best_gaussian(1000) == Buffered(1000)
-    assert best_laplace(1000) == LaplaceTree.best(1000)
-    assert best_cube(1000) == CubeTree.best(1000)
-    assert best_cube(1000).curve(0.7) == Pure(0.7)
+    assert LaplaceTree(5).curve(0.7) == CubeTree(5).curve(0.7) == Pure(0.7)
     wide = CubeTree(7, 2)
     np.testing.assert_allclose(wide.standard_deviations(2.0, 10), 2 * np.sqrt(11 * 12 / 3) * wide.row_norms())
 

@@ -147,7 +147,7 @@ class RunningSum(ABC):
             sums = self._accumulator(grid.records.dimension, scale, partial(next_draws, integers), grid)
         else:
             dimension = grid.records.dimension
-            source = FloatNoise.from_streams(unit or partial(self.noise_from, dimension=dimension), streams, name)
+            source = FloatNoise(unit or partial(self.noise_from, dimension=dimension), streams, name)
             sums = self.start(dimension, scale, source.draw)
             sums._records = grid.records
         sums._source = source
@@ -257,10 +257,6 @@ class Rounding:
         if not self.exact:
             aligned = min(aligned, shift * self.total * (1 + 2 * self.error) * sqrt(dimension))
         return sqrt(along**2 + 2 * aligned + across**2) * ROUND_UP
-
-    def l1_shift(self, dimension: int) -> int:
-        """Give the floors' share in l1: a step a coordinate each."""
-        return self.floors * dimension
 
 
 def tail_probability(buffers: int, steps: int, dimension: int, *, growing: bool = False) -> float:
@@ -413,7 +409,7 @@ def _pure_grid(
 ) -> Grid:
     nodes, cube = mechanism.nodes, mechanism.noise == "cube"
     # A floor in a node moves each coordinate by at most a step.
-    lost = rounding.floors if cube else rounding.l1_shift(records.dimension)
+    lost = rounding.floors * (1 if cube else records.dimension)
     # A sum has the noise of so many nodes.
     least = least_cube_rate(records.dimension, round(mechanism.largest_row_norm**2)) if cube else SMALLEST_RATE
     width = nodes * records.pure_shift(mechanism.noise, 2) + lost

@@ -587,7 +587,11 @@ def difference_grid(
     if numerics == "exact" and records.batch <= LARGEST_SUMMED:
         growing = schedule is None
         return lattice_grid(mechanism, privacy, records, growing=growing, column_norm=column, multiple=multiple)
-    moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
+    moved = (
+        records.move("gaussian") * records.size
+        if mechanism.noise == "gaussian"
+        else float(records.sides * records.people)
+    )
     share = 1.0 if column is None else column / mechanism.column_norm
     scale = mechanism.scale(privacy, moved) * share * ROUND_UP
     return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
