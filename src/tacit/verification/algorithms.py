@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, separation, sides
-from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, ResponsesLeak, WeightedLeak
+from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, ResponsesLeak
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
 
@@ -60,7 +60,8 @@ def lazy_fixed_share(contract: Facts) -> Leak:
     n = problem.integer("n", at_least=1)
     with_errors, without = _lazy(contract, n, cap, extra), _lazy(contract, n, cap)
     added = _added(with_errors, without, contract, extra) if extra else mp.mpf(0)
-    return WeightedLeak(with_errors.leak(*_promise(contract)), added)
+    leak = with_errors.leak(*_promise(contract))
+    return BestOf((leak,), leak.sharp, added)
 
 
 def _added(with_errors: Chain, without: Chain, contract: Facts, least: Real) -> Real:

@@ -276,7 +276,7 @@ class Profile:
         return found
 
 
-class FewLeak:
+class FewLeak(Leak):
     """Tosses of which the first, the person's own, keeps with q or q' at the given vertices (none: it draws).
 
     Args:
@@ -286,8 +286,6 @@ class FewLeak:
         reference: the probability with which a second chain draws at each toss.
         vertices: (q, ln q/q', ln (1-q)/(1-q')) of the person's toss.
     """
-
-    sharp = True
 
     def __init__(
         self, width: float, tosses: int, chance: float, reference: float, vertices: Sequence[tuple[float, float, float]]
@@ -308,10 +306,6 @@ class FewLeak:
             q * self._kept(at - keep) + (1 - q) * self._kept.drawn_at(at - lose) for q, keep, lose in self._vertices
         ]
         return mp.mpf(min(1.0, max(found) * _ROUNDING))
-
-    def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
-        return solved(self, delta, near)
 
 
 # Partitions of more rounds than this are left to Renyi divergences; so few tosses are followed step by step.
@@ -473,10 +467,8 @@ def _leak(chain: Chain, delta: float, epsilon: float) -> Leak:
     return chain.every_leak(delta, epsilon)
 
 
-class _WalkLeak:
+class _WalkLeak(Leak):
     """The best walk that a search over kappa finds; every kappa is valid."""
-
-    sharp = True
 
     def __init__(self, chain: Chain, delta: float, epsilon: float) -> None:
         self._chain, self._tail = chain, delta * _TAIL
