@@ -1,7 +1,6 @@
 """Composition: never dearer than the sums, exact for pure parts and parts known at one point, failing closed."""
 
-import json
-from itertools import combinations_with_replacement, pairwise, product
+from itertools import combinations_with_replacement, product
 from math import comb
 
 import mpmath
@@ -194,34 +193,6 @@ def test_two_steps_of_gaussians_by_the_generic_way():
 
 
 # --- storage, questions, failing closed ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "curve",
-    [
-        *(curve for curve, _ in CONTRACTS.values()),
-        Composition((curves.Pure(0.2), curves.Gaussian(0.3))),
-        Composition((curves.Pure(0.2), curves.Gaussian(0.3)), (0.0, 1e-6)),
-        Responses((0.1, 0.2), (3, 4)),
-        Failing(curves.Gaussian(0.3), 1e-6),
-        TwoSteps(curves.BoundedRange(0.3)),
-    ],
-    ids=repr,
-)
-def test_json_questions_and_order(curve):
-    again = curves.Curve.from_dict(json.loads(json.dumps(curve.to_dict())))
-    assert again == curve
-    epsilons = [curve.epsilon(delta) for delta in (0.0, 1e-12, 1e-6, 1e-3, 0.1)]
-    assert epsilons == [again.epsilon(delta) for delta in (0.0, 1e-12, 1e-6, 1e-3, 0.1)]
-    assert all(a >= b for a, b in pairwise(epsilons))
-    for delta in (1e-6, 1e-3):
-        if np.isfinite(curve.epsilon(delta)):
-            assert curve.delta(curve.epsilon(delta)) <= delta * (1 + 1e-6)
-    for bad in (-0.1, np.nan, np.inf, True, "1"):
-        with pytest.raises(InvalidInput, match="'epsilon'"):
-            curve.delta(bad)
-        with pytest.raises(InvalidInput, match="'delta'"):
-            curve.epsilon(bad)
 
 
 def test_an_infinite_part_makes_the_whole_infinite():

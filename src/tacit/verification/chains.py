@@ -51,18 +51,15 @@ class Counts:
     lost: float
 
     def plus(self, sure: int) -> Counts:
-        """So many draws more."""
         return Counts(self.first + sure, self.chances, self.lost)
 
     def joined(self, other: Counts) -> Counts:
-        """Both numbers together, if they are independent."""
         if other.first == 0 and len(other.chances) == 1:
             return self
         chances = np.convolve(self.chances, other.chances) * (1 + 1e-12)
         return Counts(self.first + other.first, chances, self.lost + other.lost)
 
     def capped(self, cap: int) -> Counts:
-        """No more than `cap`."""
         kept = cap - self.first
         if kept >= len(self.chances):
             return self
@@ -186,12 +183,7 @@ _ROUNDING = 1 + 1e-12
 
 
 class Profile:
-    """A bound on delta at every epsilon: values at public places, and chords between them.
-
-    Args:
-        width: the range r of a draw.
-        most: how many draws there may be at most.
-    """
+    """A bound on delta at every epsilon, after at most `most` draws: values at public places, chords between them."""
 
     def __init__(self, width: float, most: int) -> None:
         self._width, self._step = width, width / _CELLS
@@ -234,7 +226,6 @@ class Profile:
         return float(self._largest(start, near, far).max()) * _ROUNDING
 
     def __call__(self, epsilon: float) -> float:
-        """On the chord."""
         if epsilon <= self._places[0]:
             return float(-np.expm1(epsilon))
         right = int(np.searchsorted(self._places, epsilon))
@@ -279,12 +270,7 @@ class Profile:
 class FewLeak(Leak):
     """Tosses of which the first, the person's own, keeps with q or q' at the given vertices (none: it draws).
 
-    Args:
-        width: the range of a draw.
-        tosses: how many there are.
-        chance: the largest probability of a redraw.
-        reference: the probability with which a second chain draws at each toss.
-        vertices: (q, ln q/q', ln (1-q)/(1-q')) of the person's toss.
+    `vertices` are (q, ln q/q', ln (1-q)/(1-q')); `reference` is the chance of a draw of a second chain at each toss.
     """
 
     def __init__(
@@ -298,7 +284,6 @@ class FewLeak(Leak):
         self._kept, self._vertices = profile, vertices
 
     def delta(self, epsilon: Real) -> Real:
-        """At the worst vertex."""
         at = float(epsilon)
         if not self._vertices:
             return mp.mpf(self._kept.drawn_at(at))
@@ -388,12 +373,10 @@ class Chain:
 
     @cached_property
     def _high(self) -> Real:
-        """The largest keep probability."""
         return (1 - mp.mpf(self.force)) * mp.exp(-mp.mpf(self.offset)) if self.moved else mp.mpf(0)
 
     @cached_property
     def _low(self) -> Real:
-        """The least keep probability."""
         return self._high * mp.exp(-self.batch * mp.mpf(self.eta) if self.spread is None else -mp.mpf(self.spread))
 
     @property
@@ -496,7 +479,6 @@ class _WalkLeak(Leak):
         self._kappa, self._walks = best, {}
 
     def delta(self, epsilon: Real) -> Real:
-        """The profile at this epsilon."""
         return mp.mpf(float(self._deltas(np.array([float(epsilon)]))[0]))
 
     def epsilon(self, delta: Real, near: Real) -> Real:

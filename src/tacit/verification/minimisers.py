@@ -34,14 +34,7 @@ _GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
 class LinkedLeak(Leak):
-    """One minimiser of logistic losses.
-
-    Args:
-        move: s.
-        growth: c.
-        replacement: whether a record is replaced (else zeroed out).
-        cover: mu of the noise that covers inexact minimisation.
-    """
+    """One minimiser of logistic losses: s is `move`, c is `growth`, mu of the noise that covers it is `cover`."""
 
     def __init__(self, move: float, growth: float, replacement: bool, cover: float) -> None:
         self._move, self._growth, self._replacement, self._cover = move, growth, replacement, cover
