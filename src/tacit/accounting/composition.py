@@ -252,7 +252,6 @@ class Composition(Curve):
 
     @cached_property
     def joint(self) -> Curve:
-        """The parts composed as one."""
         return joint(self.parts)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
@@ -354,7 +353,6 @@ class Vector:
 
     @staticmethod
     def of(curve: Curve) -> Vector:
-        """Evaluate a curve once."""
         found = _Found()
         found.add(curve, 1)
         with np.errstate(all="ignore"):
@@ -382,7 +380,6 @@ def composed_vectors(vectors: Sequence[Vector]) -> Curve:
 
 
 def _whole(found: _Found) -> Curve:
-    """What the parts of a composition leak together."""
     whole = found.rest()
     failure = found.failure()
     if failure > 0:

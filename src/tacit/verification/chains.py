@@ -109,7 +109,6 @@ _SMALL_FACTORIALS = np.array([float(mp.loggamma(k + 1) - (k * mp.log(k) - k if k
 
 
 def _stirling(k: Floats) -> Floats:
-    """Ln k! - (k ln k - k)."""
     large = np.maximum(k, 32.0)
     inverse = 1 / large
     series = inverse * (1 / 12 - inverse**2 * (1 / 360 - inverse**2 * (1 / 1260 - inverse**2 / 1680)))
@@ -133,7 +132,6 @@ class Walk:
         self._rounding = (len(counts.chances) + 16) * 2.3e-16
 
     def __call__(self, epsilon: Floats) -> Floats:
-        """A bound on the profile at each of these epsilons."""
         apart = epsilon[:, None] - self._places * self.step
         apart = apart - 1e-14 * (np.abs(apart) + np.abs(epsilon[:, None]))
         kappa, left = self._kappa, np.minimum(apart, 0.0)
@@ -258,7 +256,6 @@ class Profile:
         return found
 
     def _at(self, t: Floats, start: float | Floats, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
-        """p_t V(eps - t) + (1 - p_t) V(eps - t + r): sums of positive terms."""
         share = np.clip(np.expm1(start - t) / np.expm1(-self._step), 0.0, 1.0)  # 0 at the right end of both chords
         up = np.clip(np.expm1(t - self._width) / np.expm1(-self._width), 0.0, 1.0)
         low = near[1] + share * np.maximum(near[0] - near[1], 0.0)
@@ -547,7 +544,6 @@ def _lowest(cost: Callable[[float], float], middle: float, ratio: float) -> floa
 
 
 def _logs(q: Real, other: Real) -> Logs:
-    """Ln q, ln q', ln (1-q), ln (1-q')."""
     return mp.log(q), mp.log(other), mp.log(1 - q), mp.log(1 - other)
 
 

@@ -117,7 +117,6 @@ def objective_perturbation(contract: Facts) -> Leak:
 
 
 def _sampled(ideal: Leak, dimension: int, count: int) -> Leak:
-    """The same, drawn in integers."""
     distance, extra, exponent = draw_errors(4 * dimension)
     return SampledLeak(ideal, count * (distance + _TRUNCATION + dimension * _FAR), count * extra, count * exponent)
 

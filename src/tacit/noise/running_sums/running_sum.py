@@ -5,11 +5,10 @@ A `RunningSum` is a public, frozen description: how many steps, what structure. 
 `Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
 
 The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent noise, is what
-is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
-Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
-norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
-pure DP with privacy = epsilon. A person with m rounds moves m columns together, less far the farther they are apart
-(`crowding`). Sensitivities may grow along the stream as long as they are predictable and never fall.
+is released. A row that moves by at most s (in l2 for Gaussian noise, in l1 for Laplace noise, in l_infinity for cube
+noise) moves the encoded data by at most s times the encoder's largest column norm (l2; l1 for the last two). Noise of
+scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or pure DP with privacy = epsilon.
+Sensitivities may grow along the stream as long as they are predictable and never fall.
 
 On a lattice (`Grid`) records and noise are integers, and the correction that correlates the noise is rounded to one.
 The draws of all steps together move in l2 by at most the root of

@@ -47,7 +47,6 @@ class NodeTree(RunningSum):
 
     @property
     def nodes(self) -> int:
-        """The number of levels."""
         return tree_levels(self.steps, self._base)
 
     def row_norm(self, step: int) -> float:
