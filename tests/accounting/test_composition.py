@@ -66,21 +66,6 @@ def test_no_dearer_than_epsilons_and_deltas_added(first, second):
     assert whole.delta(most) <= delta * (1 + 1e-6)
 
 
-def test_pure_and_approximate_are_two():
-    """Reported as 2.06 by Renyi alone."""
-    assert curves.Sum((curves.Pure(1.0), ONE)).epsilon(1e-6) > 2.05
-    assert 2 - 1e-6 <= compose([curves.Pure(1.0), ONE]).epsilon(1e-6) <= 2.0
-    assert compose([curves.Pure(1.0), curves.Approximate(1.0, 1e-6)]).epsilon(1e-6) == 2.0
-
-
-def test_any_division_of_delta_is_no_dearer():
-    chain = curves.Sum((CHAIN, curves.Gaussian(0.1)))
-    for delta_a, delta_b in ((1e-6, 1e-9), (1e-9, 1e-6), (5e-7, 5e-7), (0.0, 1e-6)):
-        whole = compose([curves.Pure(0.5), chain], [delta_a, delta_b])
-        sums = curves.Pure(0.5).epsilon(delta_a) + chain.epsilon(delta_b)
-        assert whole.epsilon(delta_a + delta_b) <= sums * (1 + 1e-9)
-
-
 # --- exact references ------------------------------------------------------------------------------------------
 
 

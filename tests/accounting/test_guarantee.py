@@ -66,16 +66,6 @@ def test_reads_its_curve():
     assert contract(curves.BoundedRange(1.0)).notion == "RDP"
 
 
-def test_defaults_and_frozen():
-    guarantee = contract()
-    assert guarantee.relation is REPLACE
-    assert guarantee.rounds_per_person == 1
-    assert guarantee.adversary == "adaptive"
-    assert guarantee.numerics == IDEALIZED
-    with pytest.raises(AttributeError):
-        guarantee.at_delta = 0.5
-
-
 def test_str_is_the_whole_contract():
     text = str(contract(relation=ZERO_OUT, rounds_per_person=2))
     for word in (

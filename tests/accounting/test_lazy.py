@@ -41,16 +41,6 @@ def test_vertices_attain_the_maximum(low, high):
         np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
 
 
-def test_keeping_for_sure_under_one_neighbour_only_costs_everything():
-    certain = log_step_moment(ORDERS, *hazards_of(0.5, 1.0), 0.1, np.zeros_like(ORDERS))
-    assert np.all(np.isinf(certain))
-    assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).epsilon(1e-6) == np.inf
-    assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).pure() == np.inf
-    # A coin that no data moves costs its draws only.
-    still = LazyChain(5, 0.5, 1.0, 0.0, Pure(0.1))
-    assert still.epsilon(1e-6) <= 0.5 * (1 + 1e-9)
-
-
 def test_no_decision_costs_nothing():
     chain = LazyChain(0, 0.5, 0.7, 0.3, Gaussian(1.0))
     for curve in (chain, CappedChain(chain, 3)):
@@ -171,16 +161,6 @@ def test_monotone_in_each_argument(name, values):
         for first, second in ((smaller, larger), (CappedChain(smaller, 4), CappedChain(larger, 4))):
             assert np.all(first.renyi(ORDERS) <= second.renyi(ORDERS) * (1 + 1e-9))
             assert first.pure() <= second.pure() * (1 + 1e-9)
-
-
-def test_cap():
-    chain = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2))
-    caps = [CappedChain(chain, cap) for cap in (0, 1, 5, 50, 500)]
-    assert all(a.epsilon(1e-6) <= b.epsilon(1e-6) for a, b in pairwise(caps))
-    assert all(a.pure() <= b.pure() for a, b in pairwise(caps))
-    assert caps[3].pure() == caps[4].pure() == pytest.approx(chain.pure())
-    assert caps[0].pure() == pytest.approx(pure_bits(chain))
-    assert caps[2].pure() == pytest.approx(pure_bits(chain) + 5 * 0.2)
 
 
 def test_capped_chain_charges_drift():

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from noise.keyed import gaussian, generator, planted
+from noise.keyed import gaussian, planted
 from tacit.noise import discrete_gaussian as digits
 from tacit.noise.discrete_gaussian import (
-    LARGEST,
     LARGEST_DRAW,
     SIGMA_SQUARED,
-    UNDECIDED,
     DiscreteGaussian,
     gaussian_table,
 )
@@ -88,32 +86,6 @@ def test_extreme_words(way):
 
 def test_the_loops_in_c_draw_what_numpy_draws(both_ways):
     np.testing.assert_array_equal(*both_ways(lambda: gaussian(9).draw(200_000)))
-
-
-def base_draws(count):
-    """Base draws, one after the other, taken apart from draws of z by their words."""
-    words = np.asarray(generator(21).bit_generator.random_raw(count))
-    table = gaussian_table()
-    cells = words.view(np.uint16)
-    draws = table.guide.take(cells).astype(np.int64)
-    fine = np.asarray(generator(22).bit_generator.random_raw(draws.size)) >> np.uint64(16)
-    searched = table.high.searchsorted((cells.astype(np.uint64) << np.uint64(48)) | fine) - LARGEST
-    return np.where(draws == UNDECIDED, searched, draws)
-
-
-def chi_square(draws, thresholds):
-    """The p-value of draws cut into cells of about 1/200 of the probability each."""
-    cumulative = np.array([float(c) / 2.0**192 for c in thresholds])
-    edges = np.searchsorted(cumulative, np.arange(1, 200) / 200)
-    masses = np.diff(np.concatenate([[0.0], cumulative[edges], [1.0]]))
-    cells = np.searchsorted(edges, draws + LARGEST)
-    return stats.chisquare(np.bincount(cells, minlength=200), masses * draws.size).pvalue
-
-
-def test_base_draws_have_their_law_and_the_test_has_teeth():
-    draws, thresholds = base_draws(2**17), gaussian_table().thresholds
-    assert chi_square(draws, thresholds) > FALSE_ALARM
-    assert chi_square(np.rint(draws * 0.98).astype(np.int64), thresholds) < FALSE_ALARM
 
 
 def test_law_of_the_draws():

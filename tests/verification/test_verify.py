@@ -14,7 +14,6 @@ from tacit.accounting.conversion import gaussian_delta
 from tacit.errors import InvalidInput
 from tacit.planning.catalogue import CATALOGUE
 from tacit.verification.algorithms import ACCOUNTANTS
-from tacit.verification.chains import Walk, binomial
 from tacit.verification.leaks import GaussianLeak, PureLeak, RenyiLeak
 from tacit.verification.minimisers import LinkedLeak
 
@@ -471,22 +470,6 @@ def test_linked_losses_against_their_definition(move, growth, cover, epsilon, re
     known = sum(weight @ (profile(epsilon - loss) - profile(epsilon)) for loss in losses) + profile(epsilon)
     found = float(LinkedLeak(move, growth, replacement, cover).delta(mp.mpf(epsilon)))
     assert known * (1 - 1e-4) <= found <= known * (1 + 1e-3)
-
-
-def test_a_walk_is_above_every_sequence_of_draws():
-    """Draws whose ends are chosen at random: their exact delta stays below the walk's."""
-    width, draws = 0.4, 9
-    walk = Walk(width, 4.0, binomial(draws, 1.0, 1e-12), 1e-12)
-    generator = np.random.default_rng(1)
-    for _ in range(20):
-        losses, chances = np.zeros(1), np.ones(1)
-        for end in generator.uniform(0, width, draws):
-            up = np.expm1(end - width) / np.expm1(-width)
-            losses = np.concatenate([losses + end, losses + end - width])
-            chances = np.concatenate([chances * up, chances * (1 - up)])
-        for epsilon in (0.1, 0.8, 1.5):
-            exact = np.sum(chances * np.maximum(-np.expm1(epsilon - losses), 0.0))
-            assert exact <= walk(np.array([epsilon]))[0]
 
 
 @pytest.mark.parametrize(

@@ -300,15 +300,22 @@ def test_refusals():
 
 @pytest.mark.parametrize("dimension", [1, 2, 7, 300])
 @pytest.mark.parametrize("steps", [700, 10**8])
-def test_steps_in_c_are_those_of_numpy_bit_for_bit(dimension, steps, both_ways):
-    mechanism = Buffered(steps)
-    grid = mechanism.grid(1.0, LossRecords(dimension))
-    rows = generator("rows").random((400, dimension))
+@pytest.mark.parametrize("records", [LossRecords, VectorRecords])
+def test_steps_in_c_are_those_of_numpy_bit_for_bit(records, dimension, steps, both_ways):
+    """Vectors inside, on and outside of the ball; losses at the ends of their range."""
+    mechanism, rng = Buffered(steps), generator("rows")
+    grid = mechanism.grid(1.0, records(dimension))
+    rows = rng.standard_normal((400, dimension))
+    if records is VectorRecords:
+        sizes = rng.choice([0.0, 1e-12, 0.5, 1 - 2.0**-39, 1.0, 1 + 2.0**-50, 1.4, 1e9], (400, 1))
+        rows *= sizes / np.linalg.norm(rows, axis=1)[:, None]
+    else:
+        rows = np.clip(rows, 0.0, 1.0)
 
     def summed():
         sums = mechanism.start_on(grid, Randomness.replayable(4), "noise")
-        single = [sums.add(row) for row in rows[:50]]
-        return np.concatenate([single, sums.add_many(rows[50:333]), sums.add_many(rows[333:])]), sums.state_dict()
+        single = [sums.add(row) for row in rows[:150]]
+        return np.concatenate([single, sums.add_many(rows[150:333]), sums.add_many(rows[333:])]), sums.state_dict()
 
     (compiled, state), (plain, other) = both_ways(summed)
     np.testing.assert_array_equal(compiled, plain)
