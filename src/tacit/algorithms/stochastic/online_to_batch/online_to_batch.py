@@ -530,7 +530,7 @@ def difference_grid(
     multiple = first * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes and numerics == "exact" else 0.0
     if numerics == "exact" and records.batch <= LARGEST_SUMMED:
         return lattice_grid(mechanism, privacy, records, growing=True, multiple=multiple)
-    moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
+    moved = records.move("gaussian") * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
     return Grid(records, 0, mechanism.scale(privacy, moved) * ROUND_UP, mechanism.curve(privacy), IDEALIZED)
 
 
