@@ -204,11 +204,11 @@ class Doubling(Plan):
         """As the epochs' plans."""
         return self.epoch(0).released_streams
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """The border between two epochs, and the first epoch's plan."""
         first = self.epoch(0)
         border = SmallInstance("epochs", f"epochs of {first.horizon} rounds", self)
-        return (border, *first.small_instances(most_rounds))
+        return (border, *first.small_instances())
 
     def _learner(self, randomness: Randomness) -> DoublingLearner:
         return DoublingLearner(self, randomness)

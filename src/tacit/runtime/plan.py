@@ -178,14 +178,11 @@ class Plan(ABC):
             "released_streams, a tuple of their names (empty if only decisions are released)."
         )
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give the small instances in which this algorithm is audited, one for each attack.
 
         Audits run these instances and nothing else. By default a small plan is enumerated as it stands, and any
         other plan raises.
-
-        Args:
-            most_rounds: the most rounds of an instance.
         """
         problem = self.problem
         small = isinstance(problem, Experts) and problem.n <= MOST_EXPERTS and problem.horizon is not None

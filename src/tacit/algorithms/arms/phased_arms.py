@@ -213,7 +213,7 @@ class PhasedArms(SumPlan):
         _, length, growth = min(found)
         return _within(make(length, growth), target)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with first batches of one round; normal noise has no finite law, but hides the same sums."""
         counted = {"first": 1, "noise": "geometric", "delta": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted)

@@ -55,7 +55,6 @@ class ExpertPlan(OptionPlan):
 
     def _enumerable(
         self,
-        most_rounds: int,
         loud: dict[str, Any],
         own: dict[str, Any] | None = None,
         *,
@@ -65,13 +64,11 @@ class ExpertPlan(OptionPlan):
         """The instances of a learner whose outcomes can be counted.
 
         Args:
-            most_rounds: as long as the longest of them may be.
             loud: parameters at which mistakes show.
             own: what changes at a small size if the other parameters are the plan's own.
             rounds: so many make transcripts that are counted in hundreds (batches of two: three batches).
             also: further attacks on the loud instance.
         """
-        check_integer(self.algorithm, "most_rounds", most_rounds)
         found: dict[str, ExpertPlan] = {}
         for name, changes in (("loud parameters", loud), ("own parameters", own or {})):
             length = rounds if changes.get("batch", 1) == 1 else 6

@@ -162,7 +162,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         scale = made.scale * (1.0 if made.coordinates is None else made.coordinates.spread)
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of few rounds and experts at the plan's own privacy."""
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)

@@ -154,11 +154,11 @@ class L2P(ExpertPlan):
         )
         return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give instances of two experts; two chains have many outcomes."""
         loud = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
-        return self._enumerable(most_rounds, loud, own, rounds=4, also=("exponential weights",))
+        return self._enumerable(loud, own, rounds=4, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> L2PLearner:
         return L2PLearner(self, randomness)

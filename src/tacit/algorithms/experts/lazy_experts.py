@@ -134,13 +134,13 @@ class LazyExperts(ExpertPlan):
         best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n), delay=problem.delay)
         return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts, with a cap that binds if the plan has one; without a cap the law is exponential weights."""
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
         if self.max_switches is not None:
-            return self._enumerable(most_rounds, {**loud, "max_switches": 1}, own)
-        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
+            return self._enumerable({**loud, "max_switches": 1}, own)
+        return self._enumerable(loud, own, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> LazyExpertsLearner:
         return LazyExpertsLearner(self, randomness)

@@ -131,10 +131,10 @@ class ScheduledExperts(ExpertPlan):
         eta = rates.exact(partial(curve, batch=found[1]), wanted(found[1]))
         return cls(problem, eta, found[1], target.confidence, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of two experts; the law is exponential weights."""
         loud, own = {"eta": 0.3, "batch": 1}, {"batch": min(2, self.batch)}
-        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
+        return self._enumerable(loud, own, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> ScheduledExpertsLearner:
         return ScheduledExpertsLearner(self, randomness)

@@ -184,7 +184,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         fitting = sized or list(depths[:1])
         return min(map(best, kinds), key=lambda plan: plan.regret_bound.searched)  # the lattices cost unlike much
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of few rounds at the plan's own privacy."""
         return self._summed(few_rounds(self.problem))
 

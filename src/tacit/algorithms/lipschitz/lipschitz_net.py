@@ -118,7 +118,7 @@ class LipschitzNet(LipschitzPlan):
             best = found
         return best
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance with a net of two points and loud parameters."""
         problem = replace(self.problem, horizon=5, dimension=1, domain=None)
         experts = replace(self.experts, problem=net_experts(problem, 2), eta=0.3, force=0.3, batch=1)

@@ -343,7 +343,7 @@ class L2PMeasure(PrivatePlan):
             )
         return self.measure.extremes, self.measure.neutral
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few rounds; decisions must be whole numbers, drawn by comparing `generator.random()` with thresholds."""
         rounds = SMALL_ROUNDS[self.reference_force > 0]
         small = replace(self, problem=replace(self.problem, horizon=rounds), force=max(0.3, self.force), batch=1)

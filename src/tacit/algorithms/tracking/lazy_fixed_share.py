@@ -177,11 +177,11 @@ class LazyFixedShare(TrackingPlan):
         best = best_lazy(problem.n, rounds, target, complexity, 2 * path_error(problem, rounds), problem.delay)
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts, with a cap that binds if the plan has one."""
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         loud |= {} if self.max_redraws is None else {"max_redraws": 1}
-        return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)
+        return self._enumerable(loud, {"batch": min(2, self.batch)}, rounds=4)
 
     def _learner(self, randomness: Randomness) -> LazyFixedShareLearner:
         return LazyFixedShareLearner(self, randomness)

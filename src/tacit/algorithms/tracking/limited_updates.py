@@ -130,9 +130,9 @@ class LimitedUpdates(SelectionPlan):
             )
         return plan
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts and three selections: the plan has no other parameter than epsilon."""
-        return self._enumerable(most_rounds, {}, rounds=8)
+        return self._enumerable({}, rounds=8)
 
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
         rate = selection_rate(self.epsilon, self.relation, self.rounds_per_person)

@@ -166,7 +166,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         contract = target.contract if search.kind == "gaussian" else {**target.contract, "delta": 0.0}
         return cls(problem, search.rate(length), search.scale(length), search.kind, length, **contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few rounds and experts at the plan's own noise, and batches of at most two rounds."""
         rounds = min(FEW_ROUNDS, self.rounds)
         small = self._resized(rounds, n=min(8, self.problem.n), batch=min(2, self.batch))

@@ -85,9 +85,9 @@ class RecentLeader(TrackingPlan, SelectionPlan):
             chosen = max(chosen, -(-rounds // (target.max_switches + 1)))
         return cls(problem, target.epsilon, chosen, **{**target.contract, "delta": 0.0})
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts and blocks of two rounds: three selections, and rounds that no selection sees."""
-        return self._enumerable(most_rounds, {"block": 2}, {"block": min(3, self.block)}, rounds=7)
+        return self._enumerable({"block": 2}, {"block": min(3, self.block)}, rounds=7)
 
     def _learner(self, randomness: Randomness) -> RecentLeaderLearner:
         return RecentLeaderLearner(self, randomness)

@@ -211,10 +211,10 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
             return make(*printed(detector.n, rounds, target.epsilon))
         return make(*tuned(detector))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts, tested after every round, with thresholds that are often exceeded."""
         loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
-        return self._enumerable(most_rounds, loud, {"interval": 1}, rounds=4, also=("restarts",))
+        return self._enumerable(loud, {"interval": 1}, rounds=4, also=("restarts",))
 
     def _learner(self, randomness: Randomness) -> RestartOnShiftLearner:
         return RestartOnShiftLearner(self, randomness)

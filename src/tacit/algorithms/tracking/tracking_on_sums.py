@@ -171,7 +171,7 @@ class TrackingOnSums(BatchPlan):
         _, eta, mix, chosen = min((*best_rates(problem, kind, length, noise), kind) for kind in bases)
         return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few rounds and experts at the plan's own noise, and blocks of at most two rounds."""
         rounds = min(FEW_ROUNDS, self.rounds)
         small = self._resized(rounds, n=min(8, self.problem.n), block=min(2, self.block))

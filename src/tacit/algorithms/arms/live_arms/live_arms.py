@@ -210,7 +210,7 @@ class LiveArms(SumPlan):
                 first = min(first, max(1, most // 2))
         return cls(problem, target.epsilon, first, **contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with first blocks of one round; normal noise has no finite law, but hides the same sums."""
         counted = {"first": 1, "noise": "geometric", "delta": 0.0, "min_share": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted, rounds=3 + min(self.problem.delay, 1))

@@ -273,7 +273,7 @@ class OnlineToBatch(RunningSumPlan):
         wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm, scheduled)
         return Search(cls, problem, target, *wishes).best()
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few records at the plan's privacy; pure plans in float64 draw noise with the density of a norm."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = ceil(problem.records / batch)
