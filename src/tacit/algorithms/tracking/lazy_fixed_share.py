@@ -29,14 +29,13 @@ from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.algorithms.experts.expert_plan import LazyLearner
 from tacit.algorithms.experts.lazy_experts import best_lazy, check_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, path_complexity, refuse_max_switches
-from tacit.algorithms.tracking.windows import check_window, share_window, window_bound
 from tacit.noise.exact_draws import coin, draw_softmax, draw_weighted, toss
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import hilbert_error
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
-from tacit.runtime.rate_search import Parameters, cap_probability, delay_formula, tosses
+from tacit.runtime.rate_search import Parameters, delay_formula, tosses
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, Rows, check_choice, check_integer
@@ -137,20 +136,6 @@ class LazyFixedShare(TrackingPlan):
         formula += delay_formula(self.problem.delay, self.batch)
         formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
-
-    def window_regret(self, rounds: int) -> RegretBound:
-        """Give the certified regret of any so many consecutive rounds; the uniform prior has none."""
-        check_window(self.algorithm, rounds, self.rounds)
-        share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
-        delay = self.problem.delay
-        value = share_window(self.problem.n, rounds, share, self.eta, self.batch, delay=delay)
-        if self.problem.n > 1:
-            value += rounding_regret(self.problem.n, rounds) + rounds * expm1(self._error)
-            if self.max_redraws is not None:
-                value += rounds * cap_probability(self.decisions, self._tuned.redraw, self.max_redraws)
-        formula = "(ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) + w/2^24 + w P[cap hit]"
-        formula += delay_formula(delay, self.batch, "w")
-        return window_bound(value, rounds, self.problem.width, formula, "oblivious adversary")
 
     @property
     def expected_switches(self) -> float:

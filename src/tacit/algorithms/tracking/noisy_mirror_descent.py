@@ -30,7 +30,6 @@ from tacit.algorithms.tracking.noisy_batches import (
     mirror_regret,
 )
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, refuse_max_switches
-from tacit.algorithms.tracking.windows import check_window, mirror_window, window_bound
 from tacit.errors import PrivacyError
 from tacit.noise.noisy_vectors import NOISES, together
 from tacit.noise.randomness import Randomness
@@ -123,14 +122,6 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
             f"{formula}, n = T/B, a = S/(N n)",
             (f"{self.certified_against[-1]} adversary", "expectation over noise and draws"),
         )
-
-    def window_regret(self, rounds: int) -> RegretBound:
-        """Give the certified regret of any so many consecutive rounds."""
-        check_window(self.algorithm, rounds, self.rounds)
-        value = mirror_window(self.problem, rounds, self.eta, self.batch, self.law) + rounds * self.grid.lost
-        formula = "ln(1/a)/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + n a (N-1) B + 2(B-1), n = w/B"
-        formula += " + E max noise of an expert" if self.problem.adversary == "adaptive" else ""
-        return window_bound(value, rounds, self.problem.width, formula, f"{self.certified_against[-1]} adversary")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
