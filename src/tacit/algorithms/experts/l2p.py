@@ -98,7 +98,6 @@ class L2P(ExpertPlan):
 
     @property
     def decisions(self) -> int:
-        """How many times the coins are tossed: after every batch but the last."""
         return tosses(self.rounds, self.batch)
 
     @property
@@ -108,20 +107,17 @@ class L2P(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The transcript's privacy curve."""
         tuned = Parameters(self.eta, self.force, self.batch)
         return l2p_curve(self.problem, tuned, self.reference_force, self.slack, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins"))
 
     @property
     def expected_switches(self) -> float:
-        """A kept coin has probability at least (1 - p) e^{-(slack+1) B eta}."""
         return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.eta))
 
     @classmethod
@@ -155,7 +151,6 @@ class L2P(ExpertPlan):
         return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
-        """Give instances of two experts; two chains have many outcomes."""
         loud = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
         return self._enumerable(loud, own, rounds=4, also=("exponential weights",))
@@ -207,23 +202,18 @@ class ExponentialWeights:
         return self._total
 
     def absorb(self, feedback: IntArray) -> None:
-        """Add this round's losses."""
         self._total += feedback
 
     def log_ratio(self, decision: int, feedback: IntArray) -> int:
-        """Minus this round's loss of the expert: the logarithm in units of eta/2^24."""
         return -feedback.item(decision)
 
     def sample(self, source: Uniforms) -> int:
-        """An expert with probability proportional to its weight."""
         return draw_softmax(source, self._rate, self._total)
 
     def state_dict(self) -> dict[str, Any]:
-        """PRIVATE: the cumulative losses."""
         return {"total": self._total.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
         self._total = np.array(fitting(self._total, state["total"]))
 
 

@@ -1,11 +1,7 @@
-"""What noisy sums of batches cost a learner that plays by them: the pieces of regret bounds, and weights with a floor.
+"""What plans on noisy sums of batches share: pieces of regret bounds, weights with a floor, the lattice and its curve.
 
-Noise enters through one function, the logarithm of its moment generating function. Gaussian noise has
-ln E e^{l z} = l^2 sd^2/2. Cube noise is bounded given its radius, and there at most l^2 var/2; only its mean over the
-radius enters any bound, so that l^2 var/2 serves it as well, for every l. Laplace noise has -ln(1 - l^2 b^2), l b < 1.
-Proofs: docs/algorithms/noisy-mirror-descent.md.
-
-What plans share whose every release is a noisy sum of a batch of losses: the lattice, its curve, what is used.
+Noise enters through the logarithm of its moment generating function: l^2 sd^2/2 of Gaussian noise, at most l^2 var/2 of
+cube noise, -ln(1 - l^2 b^2) of Laplace noise, l b < 1. Proofs: docs/algorithms/noisy-mirror-descent.md.
 """
 
 from __future__ import annotations
@@ -41,13 +37,7 @@ _LARGEST_RATE = 10.0
 
 @dataclass(frozen=True)
 class BatchNoise:
-    """The noise of one batch.
-
-    Attributes:
-        kind: "cube", "laplace" or "gaussian".
-        scale: in units of the loss range.
-        n: number of experts.
-    """
+    """The noise of one batch: its kind, its scale in units of the loss range, and the number of experts."""
 
     kind: str
     scale: float
@@ -148,10 +138,7 @@ def best_length(rounds: int, cost: Callable[[int], float]) -> int:
 
 @lru_cache(maxsize=1024)
 def log_sequences(n: int, rounds: int, switches: int) -> float:
-    """Ln of the number of sequences of so many experts with at most so many switches, rounded up.
-
-    The sum over k <= S of C(rounds-1, k) N (N-1)^k.
-    """
+    """Ln of the sum over k <= S of C(rounds-1, k) N (N-1)^k, the sequences with at most S switches, rounded up."""
     most = min(switches, rounds - 1)
     everything = rounds * log(n)
     if n == 1:
@@ -248,7 +235,6 @@ class BatchLearner(ExpertLearner):
         proper = self._weights.min() >= 0 and abs(self._weights.sum() - 1) < 1e-6
         return super()._consistent() and self._hidden.filled == waiting and bool(proper)
 
-    @np.errstate(all="ignore")
     @np.errstate(all="ignore")
     def _absorb(self, losses: FloatArray) -> None:
         self._steps(losses[None], np.empty(1, dtype=np.int64))
