@@ -174,14 +174,6 @@ def test_planted_bugs_in_lazy_experts_are_caught():
         assert (fit(counts, law[0]) > FALSE_ALARM) == (bug is None)
 
 
-def test_a_cap_that_counts_one_too_many_is_caught():
-    losses = LOSSES[3, 1]
-    kinds = Batches(3)
-    law, _ = lazy_law(kinds, stream_of(kinds, losses, 4), eta=0.3, force=0.3, relative=True, cap=1)
-    plan = LazyExperts(Experts(n=3, horizon=4), eta=0.3, force=0.3, max_switches=2)
-    assert fit(frequencies(plan, lazy_transcript, losses, law.shape[1], runs=500, seed=3), law[0]) < FALSE_ALARM
-
-
 def reversed_ratio(learner):
     honest = learner._measure.log_ratio
     learner._measure.log_ratio = lambda decision, feedback: -honest(decision, feedback)

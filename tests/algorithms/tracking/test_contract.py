@@ -1,5 +1,6 @@
 """What every tracking learner promises, whichever algorithm it runs."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ PLANS = {
     "lazy, capped": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
     "on sums": TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
     "on sums, leader": TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
-    "recent leader": RecentLeader(PROBLEM, epsilon=2.0, block=50),
+    "recent leader": RecentLeader(PROBLEM, epsilon=2.0, block=6),
     "mirror, cube": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, batch=7),
     "mirror, laplace": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="laplace"),
     "mirror, gaussian": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="gaussian"),
@@ -41,19 +42,7 @@ PLANS = {
 
 
 SMALL = Tracking(n=3, horizon=40, switches=2)
-SHORT = {
-    "limited updates": lambda: LimitedUpdates(SMALL, epsilon=2.0),
-    "restarts": lambda: RestartOnShift(SMALL, epsilon=4.0, interval=4, slope=0.5, margin=1.0),
-    "lazy, markov": lambda: LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2),
-    "lazy, uniform": lambda: LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"),
-    "on sums": lambda: TrackingOnSums(SMALL, eta=0.1, mix=0.1, scale=2.0, block=3),
-    "on sums, leader": lambda: TrackingOnSums(SMALL, eta=1.0, mix=0.1, scale=2.0, block=4, base="leader"),
-    "recent leader": lambda: RecentLeader(SMALL, epsilon=2.0, block=6),
-    "mirror, cube": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0),
-    "mirror, batches": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, batch=6),
-    "mirror, laplace": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="laplace"),
-    "mirror, gaussian": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="gaussian"),
-}
+SHORT = {**PLANS, "mirror, batches": NoisyMirrorDescent(PROBLEM, eta=0.1, scale=2.0, batch=6)}
 
 
 def uniform():
@@ -69,7 +58,9 @@ def shifting():
 class TestContract(LearnerContract):
     """Plans of each learner, short enough to run in a blink, and long ones."""
 
-    cases: ClassVar = {name: lambda make=make: (make(), small_losses(3)) for name, make in SHORT.items()}
+    cases: ClassVar = {
+        name: lambda plan=plan: (replace(plan, problem=SMALL), small_losses(3)) for name, plan in SHORT.items()
+    }
     long: ClassVar = {
         **{name: lambda plan=plan: (plan, list(uniform())) for name, plan in PLANS.items()},
         "mirror, one batch": lambda: (NoisyMirrorDescent(PROBLEM, eta=0.1, scale=1.5, batch=3000), list(uniform())),
