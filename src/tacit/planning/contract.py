@@ -114,7 +114,7 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
         case RunningSumPlan():
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():
-            return {**_of_grid(plan.grid, plan.kind), "batch": plan.length}
+            return {**_of_grid(plan.grid, plan.noise), "batch": plan.batch}
         case SumPlan(noise="gaussian"):
             return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
         case ArmPlan():

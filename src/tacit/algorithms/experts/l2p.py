@@ -121,15 +121,7 @@ class L2P(ExpertPlan):
         return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.eta))
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Experts,
-        target: Target,
-        *,
-        calibration: str = "certified",
-        reference_force: float = 0.0,
-        slack: float = 1.0,
-    ) -> L2P:
+    def _calibrate(cls, problem: Experts, target: Target, *, calibration: str = "certified", slack: float = 1.0) -> L2P:
         check_choice("L2P", "calibration", calibration, ("certified", "paper", *REFUSED))
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
@@ -142,13 +134,11 @@ class L2P(ExpertPlan):
         best = best_chain(
             rounds,
             target,
-            curve=lambda tuned: l2p_curve(
-                problem, tuned, reference_force, slack, target.relation, target.rounds_per_person
-            ),
+            curve=lambda tuned: l2p_curve(problem, tuned, 0.0, slack, target.relation, target.rounds_per_person),
             regret=lambda tuned: weights_regret(problem, tuned.rate, tuned.batch, rounds),
             wanted=partial(wanted_rate, log(problem.n), rounds, delay=problem.delay),
         )
-        return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
+        return cls(problem, best.rate, best.force, 0.0, best.batch, slack, **target.contract)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         loud = {"eta": 0.3, "force": 0.3, "batch": 1}

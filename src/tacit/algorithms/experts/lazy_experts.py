@@ -124,9 +124,9 @@ class LazyExperts(ExpertPlan):
         return Parameters(self.eta, self.force, self.batch, self.max_switches)
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, *, relative: bool = True) -> LazyExperts:
+    def _calibrate(cls, problem: Experts, target: Target) -> LazyExperts:
         best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n), delay=problem.delay)
-        return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
+        return cls(problem, best.rate, best.force, best.batch, max_switches=best.cap, **target.contract)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}

@@ -135,7 +135,6 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         target: Target,
         *,
         mechanism: RunningSum | None = None,
-        max_points: int = MAX_POINTS,
         bits: int | None = None,
         hold: bool = True,
         coordinates: str | None = None,
@@ -169,8 +168,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             check_choice("LipschitzGrid.calibrate", "coordinates", coordinates, _coordinates(problem))
         kinds = _coordinates(problem) if coordinates is None else (coordinates,)
         depths = range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]
-        largest = min(check_integer("LipschitzGrid.calibrate", "max_points", max_points), MAX_POINTS)
-        sized = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= largest]
+        sized = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= MAX_POINTS]
         fitting = sized or list(depths[:1])
         return min(map(best, kinds), key=lambda plan: plan.regret_bound.searched)  # the lattices cost unlike much
 

@@ -279,7 +279,6 @@ class L2PMeasure(PrivatePlan):
         target: Target,
         *,
         measure: Callable[[float], OwnMeasure] | None = None,
-        reference_force: float = 0.0,
     ) -> L2PMeasure:
         if measure is None or not callable(measure):
             raise InvalidInput(
@@ -294,7 +293,7 @@ class L2PMeasure(PrivatePlan):
             return check_measure(measure(tuned.rate)).regret(rounds, tuned.batch)
 
         def curve(tuned: Parameters) -> Curve:
-            return measure_curve(check_measure(measure(tuned.rate)), rounds, tuned, reference_force, *contract)
+            return measure_curve(check_measure(measure(tuned.rate)), rounds, tuned, 0.0, *contract)
 
         if not regret(Parameters(1.0, 0.0, 1)) < inf:
             raise PrivacyError(
@@ -307,7 +306,7 @@ class L2PMeasure(PrivatePlan):
             regret=regret,
             wanted=lambda batch: minimise(lambda rate: regret(Parameters(rate, 0.0, batch)), *RATES),
         )
-        made = cls(problem, measure(best.rate), best.force, best.batch, reference_force, **target.contract)
+        made = cls(problem, measure(best.rate), best.force, best.batch, **target.contract)
         if made.guarantee.epsilon(target.delta) > target.epsilon:
             raise PrivacyError(
                 f"The sampler's distance {made.measure.sampler_distance:g} leaves no room at delta={target.delta:g}."

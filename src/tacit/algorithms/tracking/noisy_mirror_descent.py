@@ -38,7 +38,7 @@ from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Problem, Tracking
 from tacit.runtime.doubling import REFERENCE_ROUNDS
 from tacit.runtime.plan import Plan, check_options
-from tacit.runtime.small_instances import FEW_ROUNDS, Attack, SmallInstance
+from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
@@ -89,14 +89,6 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         check_positive(owner, "scale", self.scale)
         check_choice(owner, "noise", self.noise, NOISES)
         check_integer(owner, "batch", self.batch)
-
-    @property
-    def kind(self) -> str:
-        return self.noise
-
-    @property
-    def length(self) -> int:
-        return self.batch
 
     @property
     def theorem(self) -> str:
@@ -164,10 +156,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         return cls(problem, eta, scale, kind, length, **contract)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
-        rounds = min(FEW_ROUNDS, self.rounds)
-        small = self._resized(rounds, n=min(8, self.problem.n), batch=min(2, self.batch))
-        kinds: tuple[Attack, ...] = ("replayed noise", "cube noise") if self.noise == "cube" else ("replayed noise",)
-        return tuple(SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in kinds)
+        return self._shortened(batch=min(2, self.batch))
 
     def _learner(self, randomness: Randomness) -> NoisyMirrorDescentLearner:
         return NoisyMirrorDescentLearner(self, randomness)

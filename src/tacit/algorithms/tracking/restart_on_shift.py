@@ -177,22 +177,14 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         return self.problem.width * min(float(self.rounds), value)
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Tracking,
-        target: Target,
-        *,
-        shares: tuple[float, float, float] = SHARES,
-        thresholds: str = "tuned",
-        interval: int | None = None,
-    ) -> RestartOnShift:
+    def _calibrate(cls, problem: Tracking, target: Target, *, thresholds: str = "tuned") -> RestartOnShift:
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
         check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified", "paper"))
         rounds = problem.horizon or 1
-        between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4))) if interval is None else interval
+        between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4)))
 
         def make(slope: float, margin: float) -> RestartOnShift:
-            return cls(problem, target.epsilon, between, slope, margin, shares, **{**target.contract, "delta": 0.0})
+            return cls(problem, target.epsilon, between, slope, margin, **{**target.contract, "delta": 0.0})
 
         detector = make(1.0, 0.0).detector
         if thresholds == "certified":

@@ -41,7 +41,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Experts, Problem
 from tacit.runtime.plan import Plan
-from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
+from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
@@ -88,6 +88,7 @@ class TrackingOnSums(BatchPlan):
     scale: float
     block: int
     base: str = "mirror"
+    noise: ClassVar[str] = "cube"
     delta: float = field(default=0.0, kw_only=True)
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy block sum, hence every decision"
@@ -101,11 +102,7 @@ class TrackingOnSums(BatchPlan):
         check_choice(owner, "base", self.base, BASES)
 
     @property
-    def kind(self) -> str:
-        return "cube"
-
-    @property
-    def length(self) -> int:
+    def batch(self) -> int:
         return self.block
 
     @property
@@ -173,11 +170,7 @@ class TrackingOnSums(BatchPlan):
         return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
-        rounds = min(FEW_ROUNDS, self.rounds)
-        small = self._resized(rounds, n=min(8, self.problem.n), block=min(2, self.block))
-        return tuple(
-            SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in ("replayed noise", "cube noise")
-        )
+        return self._shortened(block=min(2, self.block))
 
     def _learner(self, randomness: Randomness) -> TrackingOnSumsLearner:
         return TrackingOnSumsLearner(self, randomness)
