@@ -18,7 +18,7 @@ from tacit.algorithms import (
 )
 from tacit.algorithms.tracking import lower_bound_warning
 from tacit.environments.tracking import ShiftingBernoulli
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Tracking
 
@@ -99,6 +99,52 @@ def test_unknown_horizons_double():
         plan = make.calibrate(problem, epsilon=1.0, delta=0.0)
         assert len(plan.start(Randomness.replayable(1)).run(losses)) == 2000
         assert plan.guarantee.epsilon() <= 1.0
+
+
+GOOD = {
+    LimitedUpdates: {"epsilon": 1.0},
+    RestartOnShift: {"epsilon": 1.0, "interval": 5, "slope": 1.0, "margin": 1.0},
+    RecentLeader: {"epsilon": 1.0, "block": 10},
+    LazyFixedShare: {"eta": 0.1, "force": 0.1},
+    NoisyMirrorDescent: {"eta": 0.1, "scale": 1.0},
+    TrackingOnSums: {"eta": 0.1, "mix": 0.1, "scale": 1.0, "block": 5},
+}
+BAD = {
+    LimitedUpdates: {"epsilon": [-1.0]},
+    RestartOnShift: {
+        "epsilon": [0.0], "interval": [0], "slope": [-1.0], "margin": [float("nan")], "rounds_per_person": [0],
+        "shares": [(0.5, 0.5, 0.5), (0.5, 0.5), (0.5, 0.5, 0.0)],
+    },
+    RecentLeader: {"epsilon": [0.0], "block": [0, 1.5]},
+    LazyFixedShare: {"eta": [0.0, float("nan")], "force": [1.0], "batch": [0], "prior": ["flat"], "max_redraws": [-1]},
+    NoisyMirrorDescent: {
+        "eta": [0.0], "scale": [float("inf")], "noise": ["cauchy"], "batch": [0], "rounds_per_person": [0],
+    },
+    TrackingOnSums: {"eta": [0.0], "mix": [-1.0], "scale": [float("inf")], "block": [0], "base": ["none"]},
+}  # fmt: skip
+every = pytest.mark.parametrize("algorithm", BAD)
+
+
+@every
+def test_bad_parameters(algorithm):
+    for field, values in BAD[algorithm].items():
+        for bad in values:
+            with pytest.raises(InvalidInput, match=field):
+                algorithm(PROBLEM, **{**GOOD[algorithm], field: bad})
+
+
+@every
+def test_one_expert_is_free(algorithm):
+    problem = Tracking(n=1, horizon=10, switches=0, adversary="stochastic")
+    plan = algorithm.calibrate(problem, epsilon=1.0, delta=0.0)
+    assert plan.guarantee.epsilon() == float(plan.regret_bound) == 0.0
+    assert not plan.start(Randomness.replayable(1)).run(np.zeros((10, 1))).any()
+
+
+@pytest.mark.parametrize("algorithm", [kind for kind in BAD if kind is not RecentLeader])
+def test_limits_on_switches_that_cannot_be_promised_are_refused(algorithm):
+    with pytest.raises(PrivacyError, match="max_switches=2"):
+        algorithm.calibrate(PROBLEM, epsilon=1.0, delta=0.0, max_switches=2)
 
 
 def test_lower_bound_warning():

@@ -260,15 +260,6 @@ def test_nothing_is_certified_where_laplace_has_no_moment():
     assert BatchNoise("cube", 2.0, 5).cost(0.5) < float("inf")
 
 
-def test_one_expert_and_arguments():
-    plan = NoisyMirrorDescent.calibrate(tracking(1, 10, 0), epsilon=1.0, delta=0.0)
-    assert plan.guarantee.epsilon() == 0.0
-    assert float(plan.regret_bound) == 0.0
-    assert not plan.start(Randomness.replayable(1)).run(np.zeros((10, 1))).any()
-    for bad in ({"eta": 0.0}, {"scale": float("inf")}, {"noise": "cauchy"}, {"batch": 0}, {"rounds_per_person": 0}):
-        with pytest.raises(InvalidInput, match=next(iter(bad))):
-            NoisyMirrorDescent(tracking(), **{"eta": 0.1, "scale": 1.0, **bad})
-    with pytest.raises(PrivacyError, match="max_switches=2"):
-        NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, max_switches=2)
+def test_no_other_noise_is_planned():
     with pytest.raises(InvalidInput, match="noise"):
         NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, noise="none")
