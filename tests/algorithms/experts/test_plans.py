@@ -52,6 +52,7 @@ def test_hedge_needs_a_sum_for_all_but_the_last_round():
     [
         ("n", [0, True, 2.0]),
         ("horizon", [0, True]),
+        ("delay", [-1, 1.5, True, None]),
         ("loss_range", [1.0, (1.0, 0.0), (0.0, np.inf), (0.0, 0.0), (0, 1, 2), (True, 2)]),
     ],
 )
