@@ -253,7 +253,7 @@ class BanditFW(RunningSumPlan):
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of eight batches at the plan's own privacy."""
         problem = few_rounds(self.problem, 64)
         return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)

@@ -129,10 +129,10 @@ class PolicyArms(Plan):
             raise PrivacyError(" ".join(reasons))
         return min(made, key=lambda plan: float(plan.regret_bound))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give the enumerated instances of the learner of arms, with two policies and two actions."""
         made = []
-        for instance in self.arms.small_instances(most_rounds):
+        for instance in self.arms.small_instances():
             problem = replace(
                 self.problem, n=2, actions=2, horizon=instance.plan.horizon, delay=instance.plan.problem.delay
             )

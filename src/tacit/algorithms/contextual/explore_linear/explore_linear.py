@@ -211,7 +211,7 @@ class ExploreLinear(OptionPlan):
         explore = max(1, round(refined if regret(refined) < regret(float(tried[best])) else float(tried[best])))
         return cls(problem, mu, explore, certificate.best_ridges(explore)[1], **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two actions, two features and few rounds: every coin and neighbour of extreme records is tried."""
         delay = min(self.problem.delay, SMALL_DELAY)
         size: dict[str, Any] = {
