@@ -209,7 +209,6 @@ _SINCE = {
     "'linear': False, ": "",
     "'smoothing': 0.0, ": "",
     "'rate': 'certified', 'batch': 1, ": "'rate': 'certified', ",
-    ", 'noise': 'geometric'": "",
 }
 
 
