@@ -11,34 +11,13 @@ from benchmarks.growing.case import Case, Work, exponent, measured, promised
 from benchmarks.growth import PAGE as PROMISES
 from benchmarks.growth import measure as grow
 from benchmarks.growth import read_formulas
-from benchmarks.writing.targets import TARGETS, behind, summary
+from benchmarks.writing.targets import TARGETS
 
 from tacit.planning.catalogue import CATALOGUE
 
 
 def test_the_page_is_made_of_the_results():
     assert PAGE.read_text() == page(json.loads(LATEST.read_text()), json.loads(PEERS.read_text()))
-
-
-def test_the_page_says_where_a_private_peer_is_ahead():
-    found = {
-        "test accuracy on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure": 0.8,
-        "test accuracy on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure, deviation": 0.9,
-        "test accuracy on wine, epsilon=1, tacit logistic (replace), pure": 0.7,
-        "test accuracy on wine, epsilon=1, tacit svc (replace), pure": 0.81,
-        "test accuracy on wine, epsilon=1, tacit svc (replace)": 0.99,
-        "log-loss on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure": 0.3,
-        "log-loss on wine, epsilon=1, tacit logistic (replace), pure": 0.4,
-    }
-    other = {
-        "test accuracy on wine, epsilon=1, Opacus (add or remove)": 0.909,
-        "test accuracy on wine, epsilon=1, tacit logistic (zero-out)": 0.9,
-    }
-    lines = behind({"diffprivlib": {"results": found}, "opacus": {"results": other}})
-    assert "diffprivlib: tacit is level or ahead in 1 of 2 cells." in lines
-    assert "| log-loss | wine | 1 | 0.300 | 0.400 |" in lines
-    assert "opacus: tacit is not more than 0.01 behind in 1 of 1 cells." in lines
-    assert not behind({})
 
 
 def test_every_peer_has_requirements_and_a_module():
@@ -56,30 +35,6 @@ def test_every_benchmark_says_what_its_numbers_are():
         text = "\n".join(about(path.stem))
         assert text, path
         assert "Run" not in text
-
-
-def test_the_summary_says_what_is_met_and_what_is_missed():
-    latest = {
-        "experts": {
-            "array run 1e5 x 1e3 with numpy, times one losses.sum() (at most 3)": 6.0,
-            "array run 1e5 x 1e3 with C, times one losses.sum() (at most 1.6)": 1.5,
-            "another number": 1e9,
-        },
-        "service": {
-            "other programs that wanted a core before, for each core": 2.0,
-            "ratio, service with 8 clients / bare database": 0.5,
-        },
-        "growth": {"KB of state, T=exponent, Mine": 0.9, "KB of state, T=promised, Mine": 0.0},
-    }
-    peers = {"spark": {"results": {"rows/s, keys=100, ratio, tacit / identity": 0.4}}}
-    text = "\n".join(summary(latest, peers))
-    assert "2 of 4 are met. Missed: experts: array run 1e5 x 1e3 with numpy" in text
-    assert "(by a factor of 2)" in text
-    assert "while 2.0 other programs wanted each core" in text
-    assert "| spark: rows/s, keys=100, ratio, tacit / identity | at least 0.5 | 0.4 |  | **missed** |" in text
-    assert "Not measured: convex, deciding, experiments, rounds, sdk, store, tracking." in text
-    assert "0 of 1 fitted exponents" in text
-    assert "Mine, KB of state against T: 0.90 instead of 0" in text
 
 
 def test_every_target_has_a_result():

@@ -105,8 +105,8 @@ _MOVED = {
         "SubmodularBase"
     ),
     "environments": (
-        "Assignment BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
-        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert Pricing PricingCurve RandomSigns "
+        "BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
+        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "
         "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
     ),
     "losses": (
