@@ -32,7 +32,7 @@ from tacit import algorithms
 
 CONSTRUCTED = {name: make for name, make in PLANS.items() if name != "doubling" and "," not in name} | {
     "L2PConvex": lambda: algorithms.L2PConvex(
-        INTERVAL, rate=0.1, regularisation=1.0, force=0.2, clip=0.5, reference_force=0.1, work_limit=1e6
+        QUADRATIC, rate=0.1, regularisation=1.0, force=0.2, clip=0.5, sampler_distance=1e-9, work_limit=1e6
     ),
     "L2PMeasure": lambda: algorithms.L2PMeasure(EXPERTS, ThreeNames(0.3), force=0.2, batch=2, reference_force=0.1),
     "ExploreLinear": lambda: algorithms.ExploreLinear(REQUESTS, mu=0.5, explore=12, ridges=(1.0, 2.0)),
