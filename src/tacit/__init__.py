@@ -101,11 +101,12 @@ _MOVED = {
         "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
     ),
     "domains": (
-        "Ball Birkhoff Box KSubsets L1Ball Matroid OracleSet Paths Polytope Simplex SpanningTrees SubmodularBase"
+        "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall OracleSet Paths Polytope Simplex SpanningTrees "
+        "SubmodularBase"
     ),
     "environments": (
-        "Assignment BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
-        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert Pricing PricingCurve RandomSigns "
+        "BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
+        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "
         "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
     ),
     "losses": (

@@ -8,6 +8,7 @@ from tacit.domains.matroid import Matroid, SubmodularBase
 from tacit.domains.oracle_set import OracleSet
 from tacit.domains.polytope import Polytope
 from tacit.domains.simplex import Simplex
+from tacit.domains.spectral import NuclearBall
 
 __all__ = [
     "Ball",
@@ -16,6 +17,7 @@ __all__ = [
     "KSubsets",
     "L1Ball",
     "Matroid",
+    "NuclearBall",
     "OracleSet",
     "Paths",
     "Polytope",

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.domains import Ball
+from tacit.domains import Ball, NuclearBall
 from tacit.domains.convex_set import ConvexSet
 from tacit.validation import FloatArray, check_integer, check_positive, real_array
 
@@ -58,7 +58,7 @@ class FrankWolfe:
     ) -> None:
         self._domain = domain
         self._tolerance = check_positive("FrankWolfe", "tolerance", tolerance)
-        self._pairwise = not isinstance(domain, Ball) if pairwise is None else bool(pairwise)
+        self._pairwise = not isinstance(domain, Ball | NuclearBall) if pairwise is None else bool(pairwise)
         if pairwise_calls is None:
             pairwise_calls = ceil(domain.diameter**2 / (2 * self._tolerance))
         self._pairwise_calls = check_integer("FrankWolfe", "pairwise_calls", pairwise_calls)

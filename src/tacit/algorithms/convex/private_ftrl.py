@@ -322,7 +322,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         made = [replace(form, eta=eta or form._terms.best_rate, rate=chosen) for form in _forms(plain, streams)]
         return min(made, key=lambda plan: plan.regret_bound.searched)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of few rounds at the plan's own privacy."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = tosses(problem.horizon or 1, batch)
@@ -355,6 +355,15 @@ class PrivateFTRLLearner(ConvexLearner):
         self._action = np.array(self._domain.centre)
         self._opens = self._delay > 0
         self._points = np.zeros((self._delay + 1 if self._opens else 0, self._domain.dimension))  # of open rounds
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        if self._batch == 1:  # nothing waits between two rounds
+            del content["_pending"], content["_waiting"]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter({"_pending": self._pending, "_waiting": self._waiting, **content})
 
     def _at_opening(self, number: int) -> None:
         self._points[number % len(self._points)] = self._asked
