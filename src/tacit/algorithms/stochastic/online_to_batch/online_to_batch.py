@@ -50,9 +50,8 @@ from tacit.algorithms.stochastic.online_to_batch.norms import Norm
 from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.losses.custom import CustomLoss
+from tacit.losses.custom import CustomLoss, parted
 from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
-from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
