@@ -306,8 +306,8 @@ MUTATIONS: dict[str, Mutation] = {
     "tracking:Algorithm 1": Mutation(
         f"{RESTARTS}::test_limited_updates_selects_the_window_before_each_power_of_two",
         "tacit.algorithms.tracking.limited_updates",
-        "if self._local & (self._local + 1) == 0 and self._local > 0:",
-        "if self._local & (self._local - 1) == 0 and self._local > 0:",
+        "return self._local & (self._local + 1) == 0 and self._local > 0",
+        "return self._local & (self._local - 1) == 0 and self._local > 0",
     ),
     "tracking:Theorem 3.1": Mutation(
         "tests/algorithms/tracking/test_windows.py::test_all_windows_of_limited_updates_at_once",

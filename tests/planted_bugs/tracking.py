@@ -15,6 +15,7 @@ from tacit.algorithms.tracking import limited_updates, recent_leader
 from tacit.algorithms.tracking import restart_on_shift as above
 from tacit.algorithms.tracking import restart_on_shift as restarts
 from tacit.algorithms.tracking import tracking_on_sums as on_sums
+from tacit.algorithms.tracking.limited_updates import SelectionLearner
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
 from tacit.auditing.certified_law import above_threshold, isolation
 from tacit.auditing.instances import Instance, alphabet
@@ -126,17 +127,6 @@ def _keeps_rows(honest: Any) -> Any:
     return events
 
 
-def _blocks_overlap(honest: Any) -> Any:
-    """The sums of a block are not emptied: a loss enters every later selection."""
-
-    def take(self: recent_leader.RecentLeaderLearner, rows: Any, finished: int) -> None:
-        kept = self._sums + quantise_losses(rows).sum(axis=0)
-        honest(self, rows, finished)
-        self._sums = kept
-
-    return take
-
-
 def _window_of_losses(honest: Any) -> Any:
     """The window leader looks at the exact losses of the round before."""
 
@@ -193,11 +183,11 @@ CONTROLS: tuple[Control, ...] = (
         lambda: searched(UPDATES),
     ),
     Control(
-        "windows overlap", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _windows_overlap),
+        "windows overlap", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
         lambda: searched(LONG_UPDATES),
     ),
     Control(
-        "restart reuses a loss", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _keeps_rows),
+        "restart reuses a loss", "tracking", swap(SelectionLearner, "_events", _keeps_rows),
         isolated, fast=False,
     ),
     Control(
@@ -205,12 +195,12 @@ CONTROLS: tuple[Control, ...] = (
         swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
     ),
     Control(
-        "blocks overlap (recent leader)", "tracking", swap(recent_leader.RecentLeaderLearner, "_take", _blocks_overlap),
+        "blocks overlap (recent leader)", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
         lambda: searched(RECENT),
     ),
     Control(
-        "selection noise halved (recent leader)", "tracking", swap(recent_leader, "permute_and_flip", _half_selection),
-        lambda: searched(RECENT),
+        "selection noise halved (recent leader)", "tracking",
+        swap(limited_updates, "permute_and_flip", _half_selection), lambda: searched(RECENT),
     ),
     Control(
         "the leader of exact losses (tracking on sums)", "tracking",
