@@ -22,7 +22,7 @@ from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.loss import clip_rows
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import RunningSum, best_cube
+from tacit.noise.running_sums import CubeTree, RunningSum
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords, unit_variance
 from tacit.noise.running_sums.running_sum import Grid, check_mechanism
 from tacit.problems import Experts
@@ -153,7 +153,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         if target.max_switches is not None:
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
-        sums, privacy = private_sum(steps, target, mechanism, best_cube)
+        sums, privacy = private_sum(steps, target, mechanism, CubeTree.best)
         made = cls(problem, 1.0, sums, privacy, hold, matrix, norm, **separated(target, sums))
         scale = made.scale * (1.0 if made.coordinates is None else made.coordinates.spread)
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))

@@ -153,7 +153,7 @@ class TrackingOnSums(BatchPlan):
         cls, problem: Experts, target: Target, *, block: int | None = None, base: str | None = None
     ) -> TrackingOnSums:
         refuse_max_switches(cls.__name__, target, "every block may switch")
-        move = LossRecords(problem.n, target.relation.sides).largest_move
+        move = LossRecords(problem.n, target.relation.sides).move("cube")
         scale = target.rounds_per_person * move / target.epsilon * ROUND_UP**3
         noise = BatchNoise("cube", scale, problem.n)
         if base is not None:
