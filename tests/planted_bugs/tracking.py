@@ -14,6 +14,7 @@ from tacit.algorithms.tracking import limited_updates, recent_leader
 from tacit.algorithms.tracking import restart_on_shift as above
 from tacit.algorithms.tracking import restart_on_shift as restarts
 from tacit.algorithms.tracking import tracking_on_sums as on_sums
+from tacit.algorithms.tracking.limited_updates import SelectionLearner
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
 from tacit.auditing.certified_law import above_threshold, isolation
 from tacit.auditing.instances import Instance, alphabet
@@ -104,14 +105,6 @@ def _keeps_rows(honest: Any, self: Any, finished: int) -> None:
 
 
 @around
-def _blocks_overlap(honest: Any, self: recent_leader.RecentLeaderLearner, rows: Any, finished: int) -> None:
-    """The sums of a block are not emptied: a loss enters every later selection."""
-    kept = self._sums + quantise_losses(rows).sum(axis=0)
-    honest(self, rows, finished)
-    self._sums = kept
-
-
-@around
 def _window_of_losses(honest: Any, self: on_sums.TrackingOnSumsLearner, rows: Any, actions: Any) -> None:
     """The window leader looks at the exact losses of the round before."""
     honest(self, rows, actions)
@@ -159,11 +152,11 @@ CONTROLS: tuple[Control, ...] = (
         lambda: searched(UPDATES),
     ),
     Control(
-        "windows overlap", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _windows_overlap),
+        "windows overlap", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
         lambda: searched(LONG_UPDATES),
     ),
     Control(
-        "restart reuses a loss", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _keeps_rows),
+        "restart reuses a loss", "tracking", swap(SelectionLearner, "_events", _keeps_rows),
         isolated, fast=False,
     ),
     Control(
@@ -171,7 +164,7 @@ CONTROLS: tuple[Control, ...] = (
         swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
     ),
     Control(
-        "blocks overlap (recent leader)", "tracking", swap(recent_leader.RecentLeaderLearner, "_take", _blocks_overlap),
+        "blocks overlap (recent leader)", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
         lambda: searched(RECENT),
     ),
     Control(
