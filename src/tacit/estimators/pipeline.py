@@ -189,8 +189,8 @@ class PrivatePipeline(Exported, Pipeline):
 
     def _shape_of(self, X: Any, y: Any) -> _Shape:
         """What is public of the data."""
-        declared = self.classes
-        classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
+        known = None if y is None else class_labels(y)  # labels of two kinds are refused before anything is spent
+        classes = 1 if known is None else len(known if self.classes is None else class_labels(self.classes))
         names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
         return _Shape(*table_shape(X), classes, is_sparse(X), names)
 
