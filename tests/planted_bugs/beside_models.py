@@ -7,11 +7,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from attacks import rows
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
@@ -135,34 +134,28 @@ def weight_of_one() -> Finding:
     return _finding("one lighter record", float(np.linalg.norm(found[1] - found[0])), 0.02)
 
 
-def _unclipped_if_all_weigh_one(honest: Any) -> Any:
-    def weighted(self: Any, features: Any, target: Any, given: Any) -> Any:
-        if (given == 1.0).all():
-            return self._augmented(features, self.data_norm_), self._in_units(target)
-        return honest(self, features, target, given)
-
-    return weighted
+@around
+def _unclipped_if_all_weigh_one(honest: Any, self: Any, features: Any, target: Any, given: Any) -> Any:
+    if (given == 1.0).all():
+        return self._augmented(features, self.data_norm_), self._in_units(target)
+    return honest(self, features, target, given)
 
 
-def _one_after_the_other(honest: Any) -> Any:
-    def norms(rows: Any) -> Any:
-        table = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
-
-    return norms
+@around
+def _one_after_the_other(honest: Any, rows: Any) -> Any:
+    table = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
 
 
-def _twice(honest: Any) -> Any:
-    def counts(noise: Any, codes: Any, classes: int, source: Any) -> Any:
-        return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
-
-    return counts
+@around
+def _twice(honest: Any, noise: Any, codes: Any, classes: int, source: Any) -> Any:
+    return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
 
 
 def _moved_by(name: str, delta: float = 1e-6, relation: str = "replace") -> Any:
     return by_test(
         "estimators.test_statistics", "test_one_record_moves_what_is_released_by_what_is_charged",
-        name, relation, delta, lambda *_: None, fixtures=(pytest.MonkeyPatch.context,),
+        name, relation, delta,
     )  # fmt: skip
 
 
