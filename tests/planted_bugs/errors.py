@@ -183,8 +183,7 @@ CONTROLS = (
     Control(
         "a pipeline passes on the words of its steps", "estimators",
         swap(pipeline, "TacitError", lambda honest: Exception),
-        by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "fit", _ignored),
-        row=rows.NAMED,
+        by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "fit"), row=rows.NAMED,
     ),
     Control(
         "steps that make a row out of others pass", "estimators",
