@@ -32,9 +32,8 @@ from tacit.accounting.rounding import composed_numerics
 from tacit.errors import InvalidInput, PrivacyError, TacitError
 from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, PrivacyWarning, randomness_of, spend
-from tacit.estimators.published import Exported
+from tacit.estimators.published import Exported, learns_nothing
 from tacit.estimators.records import class_labels, is_sparse
-from tacit.estimators.stateless import learns_nothing
 from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
 from tacit.validation import check_choice, check_number, check_privacy
