@@ -258,7 +258,7 @@ static double dot(const double *x, const double *y, Py_ssize_t n) {
     return sum;
 }
 
-/* What `VectorRecords._one` makes of a vector, or 0 if it leaves it to `round_vectors`. */
+/* What `round_vectors` makes of a vector, or 0 if it is left to it. */
 static int rounded_vector(const double *x, Py_ssize_t n, double norm, double units, double *whole) {
     double inner = units - sqrt((double)n) / 2, largest = 0.0, squares = 0.0;
     if (!(inner > 0.0))
@@ -710,9 +710,9 @@ static PyObject *clip_vector(PyObject *self, PyObject *const *args, Py_ssize_t n
             good &= isfinite(out[i]) != 0;
         double length = good ? length_of(out, n, unit, &size) * size : 0.0;
         if (length > norm) {
-            double least = norm * 1e-300, factor = norm * (1 - 1e-15) / (length > least ? length : least);
+            double factor = norm * (1 - 1e-15) / length;
             for (Py_ssize_t i = 0; i < n; i++)
-                out[i] *= factor < 1.0 ? factor : 1.0;
+                out[i] *= factor < 0x1p-1022 ? 0.0 : factor;
         }
     }
     if (unit != few)

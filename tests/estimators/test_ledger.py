@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from tacit.accounting.composition import compose
 from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import InvalidInput, PrivacyError, TacitError
 from tacit.estimators import (
     LEDGER,
     Ledger,
@@ -19,6 +19,7 @@ from tacit.estimators import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateStandardScaler,
+    private_pipeline,
 )
 from tacit.estimators.ledger import spend
 from tacit.noise.randomness import Randomness
@@ -79,6 +80,26 @@ def test_a_budget_stops_before_the_data_are_used():
     assert np.array_equal(fitted.coef_, coefficients)
     ledger.clear()
     assert ledger.epsilon(1e-6) == 0.0
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda own: model(class_weight={5: 2.0}, **own).fit(X, Y),
+        lambda own: model(class_weight={5: 2.0}, horizon=400, **own).partial_fit(X, Y),
+        lambda own: model(horizon=10, **own).partial_fit(X, Y),
+        lambda own: PrivateRidge(data_norm=1.0, label_bound=1.0, horizon=10, **own).partial_fit(X, Y),
+        lambda own: private_pipeline([model(class_weight={5: 2.0})], **own).fit(X, Y),
+        lambda own: private_pipeline([PrivateRidge(data_norm=1.0, label_bound=-1.0)], **own).fit(X, Y),
+        lambda own: private_pipeline([PrivateStandardScaler(bounds=(1, 0)), model()], **own).fit(X, Y),
+    ],
+)
+def test_what_is_refused_is_not_charged(refused):
+    """Weights of no class, records beyond the horizon and bounds of steps were looked at after they were paid for."""
+    ledger = Ledger()
+    with pytest.raises(TacitError):
+        refused({"ledger": ledger})
+    assert len(ledger) == 0
 
 
 def spent(curve, at_delta=0.0, **fields):

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 
 from attacks import rows
@@ -210,7 +211,7 @@ def test_scores_of_a_model():
 
 
 @pytest.mark.attack(rows.STATISTICS)
-@pytest.mark.parametrize("label", ["a text", b"1", None, [1], 10**400], ids=repr_short)
+@pytest.mark.parametrize("label", ["a text", b"1", None, [1], 10**400, pd.NA, np.ones(2)], ids=repr_short)
 @pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "neg_brier_score"])
 def test_a_label_of_another_kind_moves_a_score_by_one_record(scoring, label):
     """In an array of one kind a text made texts of all numbers: accuracy fell from .996 to .001."""
@@ -219,6 +220,29 @@ def test_a_label_of_another_kind_moves_a_score_by_one_record(scoring, label):
     honest, other = (PrivateScore(Fixed(), 30.0, **options).fit(X, [first, *y[1:].tolist()]) for first in (y[0], label))
     most = {"neg_log_loss": np.log(100), "neg_brier_score": 2.0}.get(scoring, 1.0)
     assert abs(honest.score_ - other.score_) <= most / 400 + 1e-9
+
+
+class Column(Fixed):
+    """A model that was fitted with labels of two axes: its predictions are a column."""
+
+    def predict(self, X):
+        return super().predict(X)[:, None]
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[..., None]
+
+
+@pytest.mark.attack(rows.STATISTICS)
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss", "neg_brier_score", "neg_mean_absolute_error"])
+def test_predictions_that_are_a_column_are_refused(scoring):
+    """Each was compared with all labels: one target in 500 moved a score by half its range, at epsilon .1."""
+    X, y = two_classes(40)
+    ledger = Ledger()
+    number = LinearRegression().fit(X, y[:, None])
+    model, bound = (number, 1.0) if scoring.endswith("_error") else (Column(), None)
+    with pytest.raises(InvalidInput, match="must predict one number or class for each row"):
+        PrivateScore(model, scoring=scoring, label_bound=bound, ledger=ledger).fit(X, y)
+    assert len(ledger) == 0
 
 
 def test_statistics_of_a_public_table():

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput
+from tacit.estimators.records import clipped_rows
 from tacit.losses import (
     AbsoluteLoss,
     ConvexFamily,
@@ -206,6 +208,17 @@ def test_no_row_of_floats_raises_where_warnings_are_errors(size):
         norms = row_norms(np.full((2, 4), size))
         clip_rows(np.array([[size, 1e-300, -size, 1e300]]), 1.0)
     assert np.all(norms >= (size if size > 1e-150 else 0.0))  # shorter rows may have the norm 0
+
+
+@pytest.mark.parametrize("norm", [1.0, 1e-6, 1e-12, 1e-15, 1e-60])
+def test_the_longest_floats_are_clipped_to_the_norm(norm):
+    """Factors below the normal floats have few digits: rows of 1e308 were longer than a norm of 1e-15 by 18%."""
+    longest = Randomness.replayable(5).stream("rows").standard_normal((60, 3)) * np.geomspace(1e240, 3e307, 60)[:, None]
+    dense, few = clip_rows(longest, norm), clipped_rows(sparse.csr_array(longest), norm).toarray()
+    one = [LogisticLoss(data_norm=norm).pack((row, 1.0), 3, many=False)[0, :-1] for row in longest]
+    for clipped in (dense, few, np.array(one)):
+        assert row_norms(clipped).max() <= norm
+    np.testing.assert_array_equal(dense, one)
 
 
 @pytest.mark.parametrize("loss", [*LINKS, *KINKED], ids=repr)

@@ -15,7 +15,7 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, statistics
+from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
 from tacit.estimators import linear_model as base
 from tacit.estimators import records as sparse_rows
 from tacit.estimators import records as weights
@@ -205,6 +205,20 @@ CONTROLS = (
         swap(statistics, "_labels_of", lambda honest: np.array),
         by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
                 "accuracy", "a text"),
+        row=rows.STATISTICS,
+    ),
+    Control(
+        "predictions that are a column are compared with all labels", "estimators",
+        swap(scoring, "_shaped", lambda honest: lambda found, shape: np.asarray(found)),
+        by_test("estimators.test_statistics", "test_predictions_that_are_a_column_are_refused",
+                "neg_mean_absolute_error"),
+        row=rows.STATISTICS,
+    ),
+    Control(
+        "a label that cannot be compared has all labels refused", "estimators",
+        swap(statistics, "_can_be_compared", lambda honest: lambda label: True),
+        by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
+                "accuracy", np.ones(2)),
         row=rows.STATISTICS,
     ),
     Control(

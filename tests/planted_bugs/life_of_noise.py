@@ -20,6 +20,7 @@ from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.algorithms.experts import HedgeOnSums, LazyExperts
 from tacit.algorithms.experts.expert_plan import ExpertLearner
 from tacit.algorithms.experts.hedge_on_sums import HedgeOnSumsLearner
+from tacit.algorithms.stochastic import OnlineToBatch
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
     ObjectivePerturbation,
     ObjectivePerturbationLearner,
@@ -193,6 +194,13 @@ CONTROLS = (
         "points that a function saw are taken back", "noise",
         swap(BanditLearner, "_run_openly", _taken_back),
         found("shown_decisions_are_not_taken_back", bandit), row=rows.RAISE,
+    ),
+    Control(
+        "sums that a learner of the user's saw are taken back", "noise",
+        swap(Learner, "_asks_others", lambda honest: lambda self: False),
+        by_test("runtime.test_life_of_noise", "test_what_a_class_of_the_users_saw_is_not_taken_back",
+                OnlineToBatch, "learner"),
+        row=rows.RAISE,
     ),
     Control(
         "two threads release two models", "noise",

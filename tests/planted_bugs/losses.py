@@ -8,6 +8,7 @@ import numpy as np
 
 from planted_bugs.catalogue import Control, swap
 from planted_bugs.convex import integrated
+from planted_bugs.tested import by_test
 from tacit.algorithms.convex.ctrl import coupled
 from tacit.algorithms.convex.l2p_convex import l2p_convex as accounting
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
@@ -15,6 +16,7 @@ from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
+from tacit.losses import loss as base
 from tacit.losses.loss import LogisticLoss, QuadraticLoss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
@@ -67,6 +69,11 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a class that nobody checked is minimised (CTRL)", "losses",
         swap(coupled, "refuse_unchecked", lambda _: lambda loss, algorithm: None), liar,
+    ),
+    Control(
+        "rows are clipped by factors without digits", "losses",
+        swap(base, "clip_factors", lambda _: lambda norms, norm: np.minimum(1.0, norm * (1 - 1e-15) / norms)),
+        by_test("losses.test_losses", "test_the_longest_floats_are_clipped_to_the_norm", 1e-15),
     ),
     Control(
         "a target of 0 taken for no loss", "losses",

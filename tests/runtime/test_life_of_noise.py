@@ -3,6 +3,7 @@
 import threading
 from contextlib import nullcontext
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from tacit import (
     Stochastic,
 )
 from tacit.algorithms import (
+    AveragedFTRL,
     BanditFW,
     HedgeOnSums,
     LazyExperts,
@@ -30,7 +32,7 @@ from tacit.algorithms import (
     Rounds,
 )
 from tacit.domains import Ball
-from tacit.losses import CustomLoss
+from tacit.losses import CustomLoss, LogisticLoss
 from tacit.planning.catalogue import CATALOGUE
 
 TARGET = {"epsilon": 0.1, "delta": 1e-6}
@@ -98,6 +100,60 @@ def test_a_loss_that_saw_points_and_raises_gets_no_second_answer(ftrl):
             learner.run([*rows, "no vector"])
         assert learner.rounds == 10
         learner.observe(np.array([0.0, 1.0]))  # the round in hand was played
+
+
+class Seen(list):
+    """What code of a user's has seen; at the seventh time it raises."""
+
+    def look(self, *values):
+        self.append(values)
+        if len(self) == 7:
+            raise RuntimeError
+
+
+SEEN = Seen()
+
+
+class OwnBall(Ball):
+    def nearest(self, point):
+        SEEN.look(point)
+        return super().nearest(point)
+
+
+class OwnLoss(LogisticLoss):
+    def slope(self, margins, labels):
+        SEEN.look(margins)
+        return super().slope(margins, labels)
+
+
+class OwnLearner:
+    def play(self):
+        return np.zeros(2)
+
+    def observe(self, gradient):
+        SEEN.look(gradient)
+
+
+@pytest.mark.attack(rows.RAISE)
+@pytest.mark.parametrize(
+    ("algorithm", "own"),
+    [*product([PrivateFTRL, AveragedFTRL, OnlineToBatch], ["loss", "set"]), (OnlineToBatch, "learner")],
+)
+def test_what_a_class_of_the_users_saw_is_not_taken_back(algorithm, own):
+    """Each run that raised was taken back, and the next one showed the same people's sums under fresh noise."""
+    made = {"domain": (OwnBall if own == "set" else Ball)(2), "loss": (OwnLoss if own == "loss" else LogisticLoss)()}
+    problem = (Convex if algorithm is PrivateFTRL else Stochastic)(**made, horizon=20)
+    inner = {"learner": OwnLearner() if own == "learner" else "subgradient", "batch": 1}
+    options = {PrivateFTRL: {"rate": "practical"}, OnlineToBatch: inner}.get(algorithm, {})
+    learner = algorithm.calibrate(problem, **TARGET, **options).start()
+    records = (np.tile([1.0, 0.0], (10, 1)), np.ones(10))
+    SEEN.clear()
+    with pytest.raises(RuntimeError):
+        learner.run(records)
+    for again in (lambda: learner.run(records), lambda: learner.observe((records[0][0], 1.0)), learner.state_dict):
+        with pytest.raises(ProtocolError, match="cannot go on"):
+            again()
+    assert len(SEEN) == 7
 
 
 @pytest.mark.attack(rows.RAISE)

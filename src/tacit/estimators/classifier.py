@@ -22,7 +22,7 @@ from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.algorithms.stochastic.private_descent import descend, whole_rows
-from tacit.errors import InvalidInput, ProtocolError
+from tacit.errors import InvalidInput
 from tacit.estimators.budget import (
     FitPlan,
     ModelPlan,
@@ -84,6 +84,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         super()._check_parameters()
         owner = type(self).__name__
         check_class_weight(owner, self.class_weight)
+        if self.classes is not None and not isinstance(self.class_weight, str | None):
+            public_class_weights(owner, self.class_weight, class_labels(self.classes))
         check_choice(owner, "threshold", self.threshold, THRESHOLDS)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
@@ -162,14 +164,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         codes = self._encode(labels, declared if first else self.classes_)
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
+        self._check_room(len(codes), horizon)
         if first:
             self.algorithm_ = "one-pass"
             self._pass = self._begun(self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon))
-        if self._pass.rounds + len(codes) > self._pass.plan.problem.records:
-            raise ProtocolError(
-                f"partial_fit was planned for {self._pass.plan.problem.records} records: "
-                f"{self._pass.plan.problem.records - self._pass.rounds} are left, got {len(codes)}."
-            )
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
             self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
@@ -266,6 +264,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"Labels of {type(self).__name__} must be among its classes; the one of row {row} is not."
             )
         self.classes_ = classes
+        if not isinstance(self.class_weight, str):
+            self._declared_weights()  # names that are no classes are refused before anything is spent
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 
     @staticmethod

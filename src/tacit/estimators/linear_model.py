@@ -24,7 +24,7 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 )
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators.ledger import PrivacyWarning, charged
 from tacit.estimators.published import Exported
 from tacit.estimators.records import (
@@ -166,6 +166,12 @@ class PrivateLinearModel(Exported, BaseEstimator):
     def _begun(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
         """A pass that is paid for and has seen nothing yet."""
         return cast(OnlineToBatchLearner, plan.start(charged(self, plan.guarantee).child("pass")))
+
+    def _check_room(self, records: int, horizon: int) -> None:
+        """Refuse more records than were declared; of a pass that has not begun, before it is paid for."""
+        left = self._pass.plan.problem.records - self._pass.rounds if hasattr(self, "_pass") else horizon
+        if records > left:
+            raise ProtocolError(f"partial_fit was planned for fewer records: {left} of them are left, got {records}.")
 
     @staticmethod
     def _passed(learner: OnlineToBatchLearner, rows: Any, *columns: FloatArray) -> FloatArray:

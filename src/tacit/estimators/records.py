@@ -22,7 +22,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 
 from tacit.errors import InvalidInput
 from tacit.estimators.ledger import PrivacyWarning
-from tacit.losses.loss import LogisticLoss, SmoothedHingeLoss, clip_rows, row_norms
+from tacit.losses.loss import LogisticLoss, SmoothedHingeLoss, clip_factors, clip_rows, row_norms
 from tacit.validation import FloatArray, check_number, check_positive, invalid
 
 # Errors that name shapes, types and features. Others quote a cell, or print the whole array.
@@ -147,9 +147,7 @@ def clipped_rows(rows: Any, norm: float) -> Any:
     if not is_sparse(rows):
         return clip_rows(rows, norm)
     with np.errstate(all="ignore"):
-        norms = norms_of(rows)
-        found = scaled_rows(rows, np.where(norms > norm, norm * (1 - 1e-15) / np.maximum(norms, norm), 1.0))
-    return found
+        return scaled_rows(rows, clip_factors(norms_of(rows), norm))
 
 
 def with_constant(rows: Any, constant: float) -> Any:

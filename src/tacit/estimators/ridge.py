@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
-from tacit.errors import ProtocolError
 from tacit.estimators.budget import warn_if_useless
 from tacit.estimators.classifier import has_horizon
 from tacit.estimators.ledger import charged
@@ -100,12 +99,10 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         if first:
             self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
+        self._check_room(len(target), horizon)
         if first:
             self.algorithm_ = "one-pass"
             self._pass = self._begun(self._huber_pass(self.data_norm_, horizon, rows.shape[1]))
-        left = self._pass.plan.problem.records - self._pass.rounds
-        if len(target) > left:
-            raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {len(target)}.")
         self._publish(self._passed(self._pass, rows, target))
 
     def _huber_pass(self, norm: float, records: int, width: int) -> OnlineToBatch:
@@ -136,9 +133,12 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         ridge = SHORTER * plan.regularisation
         return objective_plan(_huber(norm), records, width, 1, self.epsilon, self.delta, str(self.relation), ridge)
 
-    def _set_bounds(self, features: Any, target: FloatArray) -> None:
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.label_bound is not None:
             check_positive("PrivateRidge", "label_bound", self.label_bound)
+
+    def _set_bounds(self, features: Any, target: FloatArray) -> None:
         self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         self.label_bound_ = self._bound_of("label_bound", self.label_bound, float(np.max(np.abs(target))))
 

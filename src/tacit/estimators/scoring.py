@@ -77,18 +77,31 @@ def error_scale(name: str, bound: float | None = None) -> float:
 
 def record_errors(name: str, model: Any, X: Any, y: Any, bound: float | None) -> FloatArray:
     """The error of each record over its scale."""
+    truth = np.asarray(y)
     if name == "accuracy":
-        return np.asarray(np.asarray(model.predict(X)) != np.asarray(y), dtype=np.float64)
+        return np.asarray(_shaped(model.predict(X), truth.shape) != truth, dtype=np.float64)
     if name in REGRESSOR_SCORES:
         if bound is None:
             raise InvalidInput(f"The score {name} needs a public bound on absolute targets.")
-        found, truth = (np.clip(np.asarray(part, dtype=np.float64), -bound, bound) for part in (model.predict(X), y))
-        apart = np.abs(found / bound - truth / bound) / 2
+        both = _shaped(model.predict(X), truth.shape), truth
+        found, wanted = (np.clip(np.asarray(part, dtype=np.float64), -bound, bound) for part in both)
+        apart = np.abs(found / bound - wanted / bound) / 2
         return np.asarray(apart**2 if name == "neg_mean_squared_error" else apart)
-    chances = np.asarray(model.predict_proba(X), dtype=np.float64)
-    own = np.asarray(y)[:, None] == np.asarray(model.classes_)[None, :]
+    own = truth[:, None] == np.asarray(model.classes_)[None, :]
+    chances = np.asarray(_shaped(model.predict_proba(X), own.shape), dtype=np.float64)
     if name == "neg_log_loss":
         return np.asarray(
             np.log(np.clip(np.sum(chances * own, axis=1), LEAST_PROBABILITY, 1.0)) / log(LEAST_PROBABILITY)
         )
     return np.asarray(np.sum((chances - own) ** 2, axis=1) / 2)
+
+
+def _shaped(found: Any, shape: tuple[int, ...]) -> Any:
+    """What a model predicts, one row for each record: a column would be compared with the labels of all records."""
+    predicted = np.asarray(found)
+    if predicted.shape != shape:
+        raise InvalidInput(
+            "A model that is scored must predict one number or class for each row, or one probability for each of its "
+            f"classes: an array of shape {shape}. Fit it with labels of one axis."
+        )
+    return predicted

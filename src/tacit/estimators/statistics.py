@@ -93,6 +93,8 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
     ) -> Guarantee:
         """Give the guarantee of a fit of this shape: known before any data, and the same for all data."""
         self._check_parameters()
+        if getattr(self, "bounds", None) is not None:
+            public_limits(type(self).__name__, self.bounds, n_features)
         if self.delta == 0:
             return Guarantee(
                 curve=Pure(self.epsilon),
@@ -540,4 +542,15 @@ def public_limits(owner: str, bounds: Any, width: int) -> tuple[FloatArray, Floa
 
 def _labels_of(y: Any) -> Any:
     """Labels one by one: as an array of its own kind, one text would make texts of everybody's numbers."""
-    return np.array(y) if hasattr(y, "dtype") else np.fromiter(y, dtype=object)
+    labels = np.array(y) if hasattr(y, "dtype") else np.fromiter(y, dtype=object)
+    if labels.dtype == object and labels.ndim == 1:
+        labels[:] = [label if _can_be_compared(label) else None for label in labels]
+    return labels
+
+
+def _can_be_compared(label: Any) -> bool:
+    """Whether a label says that it is itself: NA of pandas and arrays do not, and would have everybody refused."""
+    try:
+        return bool(label == label)
+    except Exception:  # whatever an object does when it is compared
+        return False

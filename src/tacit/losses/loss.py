@@ -15,6 +15,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import isfinite
+from sys import float_info
 from typing import Any, ClassVar
 
 import numpy as np
@@ -229,12 +230,20 @@ def row_norms(rows: FloatArray) -> FloatArray:
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data
 def clip_rows(rows: FloatArray, norm: float) -> FloatArray:
-    """Rows scaled down to at most this norm; shorter rows are unchanged."""
+    """Rows scaled down to at most this norm; shorter rows are unchanged, and 0 is made of the longest floats."""
     norms = row_norms(rows)
     if not np.any(norms > norm):
         return rows
-    factors = np.minimum(1.0, norm * (1 - 1e-15) / np.maximum(norms, norm * 1e-300))
-    return np.asarray(rows * np.where(norms > norm, factors, 1.0)[:, None])
+    return np.asarray(rows * clip_factors(norms, norm)[:, None])
+
+
+def clip_factors(norms: FloatArray, norm: float) -> FloatArray:
+    """The factors by which rows of these norms are scaled down to at most `norm`.
+
+    Below the smallest normal float a factor has few digits left, or one, and the product might be too long: it is 0.
+    """
+    factors = norm * (1 - 1e-15) / np.maximum(norms, norm)
+    return np.where(norms > norm, np.where(factors < float_info.min, 0.0, factors), 1.0)
 
 
 def largest_norm(domain: ConvexSet | None) -> float:

@@ -37,7 +37,7 @@ from tacit.runtime.rounds import (
     saved,
 )
 from tacit.runtime.state import State, alike, fitting
-from tacit.validation import MALFORMED, IntArray, check_integer
+from tacit.validation import MALFORMED, IntArray, check_integer, without_caches
 
 if TYPE_CHECKING:
     from tacit.runtime.plan import OptionPlan, Plan
@@ -344,7 +344,8 @@ class Learner(ABC):
 
         If any row is bad, nothing has happened. Only a function of yours (a `CustomLoss`, the values of a bandit) sees
         decisions at once, and these are never taken back. If that function raises, the learner stands at the last
-        complete round, and the round in hand is played.
+        complete round, and the round in hand is played. If a loss, set or learner of a class of yours raises, the
+        learner cannot go on.
 
         Args:
             feedback: one row a round; in a list, None where a round has no feedback.
@@ -369,8 +370,12 @@ class Learner(ABC):
                 with np.errstate(all="ignore"):  # whether something underflows depends on the data
                     actions = self._run_rows(rows, absent, around)
             except BaseException:
-                self._scatter(before)  # a secret learner goes on under fresh keys: what was drawn is not drawn again
-                self._process, self._unseen = Process.number, False
+                self._unseen = False
+                if not self._asks_others():  # what others have seen is not taken back
+                    self._scatter(
+                        before
+                    )  # a secret learner goes on under fresh keys: what was drawn is not drawn again
+                    self._process = Process.number
                 raise
             self._process, self._unseen = Process.number, False
             return actions
@@ -491,6 +496,12 @@ class Learner(ABC):
     def _shows(self) -> bool:
         """Whether functions of the user's see decisions while `run` goes on."""
         return False
+
+    def _asks_others(self) -> bool:
+        """Whether a loss, a set or a learner of the user's sees points or noisy sums while `run` goes on."""
+        problem = self.plan.problem
+        parts = (getattr(problem, "loss", None), getattr(problem, "domain", None), getattr(self.plan, "learner", None))
+        return _is_of_others(parts)
 
     def _run(self, rows: Any) -> Any:
         actions = []
@@ -734,3 +745,13 @@ def _saved(value: Any) -> Any:
     if isinstance(value, Learner):
         return value._remembered()
     return value.state_dict() if hasattr(value, "state_dict") else copy.deepcopy(value)
+
+
+def _is_of_others(part: Any) -> bool:
+    """Whether this is a function, or an object of a class, that tacit did not write, or has one inside."""
+    if isinstance(part, dict | list | tuple):
+        return any(map(_is_of_others, part.values() if isinstance(part, dict) else part))
+    home = str(getattr(part if callable(part) else type(part), "__module__", "")).partition(".")[0]
+    if home == "tacit" and not isinstance(part, type):
+        return _is_of_others(without_caches(part)) if hasattr(part, "__dict__") else False
+    return callable(part) or home not in ("tacit", "builtins", "numpy")
