@@ -171,7 +171,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         """Refuse more records than were declared; of a pass that has not begun, before it is paid for."""
         left = self._pass.plan.problem.records - self._pass.rounds if hasattr(self, "_pass") else horizon
         if records > left:
-            raise ProtocolError(f"partial_fit was planned for fewer records: {left} of them are left, got {records}.")
+            raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {records}.")
 
     @staticmethod
     def _passed(learner: OnlineToBatchLearner, rows: Any, *columns: FloatArray) -> FloatArray:
