@@ -9,7 +9,7 @@ import tacit
 from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
-from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation
+from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
 from tacit.losses import CustomLoss, HingeLoss, LinkLoss, LogisticLoss, RegularisedLoss
@@ -51,6 +51,31 @@ def test_a_link_that_nobody_checked_goes_to_methods_that_clip_and_to_no_others()
     for plan in (PrivateFTRL.calibrate(problem, **PRIVACY), AveragedFTRL.calibrate(records, **PRIVACY)):
         assert plan.guarantee.assumed == ""
         plan.start().run((np.ones((20, 2)), np.ones(20)))
+
+
+@dataclass(frozen=True)
+class Steep(Squareplus):
+    """Its slope at one label is anything."""
+
+    there: float = 1.0
+
+    def slope(self, margins, labels):
+        return np.where(labels > 0.5, self.there, super().slope(margins, labels))
+
+
+@pytest.mark.parametrize("numerics", ["exact", "float"])
+@pytest.mark.parametrize("kind", [PrivateFTRL, AveragedFTRL, OnlineToBatch])
+def test_a_slope_that_is_no_number_raises_for_nobody(kind, numerics):
+    """It raised in the middle of a round, for some data and not for others, and ended the learner."""
+    problem = Convex if kind is PrivateFTRL else Stochastic
+    for there in (float("nan"), float("inf"), 1e308):
+        own = problem(domain=Ball(2), loss=Steep(there=there), horizon=6)
+        learner = kind.calibrate(own, **PRIVACY, numerics=numerics).start()
+        learner.run((np.ones((3, 2)), np.array([-1.0, 1.0, -1.0])))
+        for label in (1.0, -1.0):
+            learner.play()
+            learner.observe((np.ones(2), label))
+        assert np.isfinite(learner.play()).all()
 
 
 def test_linearising_a_custom_loss_is_refused_with_the_reason():

@@ -12,6 +12,7 @@ from planted_bugs.tested import by_test
 from tacit.algorithms.convex.ctrl import coupled
 from tacit.algorithms.convex.l2p_convex import l2p_convex as accounting
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
+from tacit.algorithms.convex.private_ftrl import PrivateFTRL, PrivateFTRLLearner
 from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
@@ -74,6 +75,11 @@ CONTROLS: tuple[Control, ...] = (
         "rows are clipped by factors without digits", "losses",
         swap(base, "clip_factors", lambda _: lambda norms, norm: np.minimum(1.0, norm * (1 - 1e-15) / norms)),
         by_test("losses.test_losses", "test_the_longest_floats_are_clipped_to_the_norm", 1e-15),
+    ),
+    Control(
+        "a gradient that is no number is added up", "losses",
+        swap(PrivateFTRLLearner, "_gradient", lambda _: lambda self, data, at: self._row_loss.gradients(at, data)[0]),
+        by_test("losses.test_own", "test_a_slope_that_is_no_number_raises_for_nobody", PrivateFTRL, "exact"),
     ),
     Control(
         "a target of 0 taken for no loss", "losses",

@@ -318,7 +318,8 @@ class LinkLoss(RowLoss):
     """A generalised linear loss: data are pairs (features, label), or arrays of both.
 
     For a link of your own give `link`, `slope`, `curvature`, `link_constants` and a `label_range`. Methods that clip
-    gradients take it as it is; those that minimise or sample refuse it, since nobody checked it.
+    gradients take it as it is, a slope that is no finite number as 0; those that minimise or sample refuse it, since
+    nobody checked it.
 
     Attributes:
         data_norm: public bound on the norm of a feature vector; longer ones are scaled down.

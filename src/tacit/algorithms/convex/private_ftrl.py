@@ -445,7 +445,10 @@ class PrivateFTRLLearner(ConvexLearner):
         gradient: FloatArray = self._row_loss.gradients(point, data)[0]
         # The constants hold up to rounding; the clip makes the sensitivity exact.
         size = sqrt(float(gradient @ gradient))
-        return gradient if size <= self._norm else gradient * (self._norm / size * (1 - 1e-15))
+        if size <= self._norm:
+            return gradient
+        # One that a link of the user's made too large for floats counts as 0: to raise would depend on the data.
+        return gradient * (self._norm / size * (1 - 1e-15)) if isfinite(size) else np.zeros_like(gradient)
 
 
 class TwoStreamsLearner(PrivateFTRLLearner):

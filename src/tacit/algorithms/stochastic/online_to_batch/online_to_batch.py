@@ -680,6 +680,7 @@ class ClippedDifferences:
         features, labels = rows[:, :-1], rows[:, -1]
         # Both points in one product and one call of the link: small batches pay per call.
         slopes = loss.slope(features @ np.column_stack([x, previous]), labels[:, None]) @ (weight, -before)
+        slopes[~np.isfinite(slopes)] = 0.0  # of a link of the user's: to raise would depend on the data
         sizes = np.abs(slopes) * self._norm.dual_sizes(features)
         return _weighted(slopes * _shares(sizes, clip), features, each)
 
