@@ -85,6 +85,15 @@ def test_trees_round_nothing():
     np.testing.assert_array_equal(moved, -np.outer(encoder[:, 5], quantised[1] - quantised[0]))
 
 
+@pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf"), 1e308, -1.0])
+def test_no_loss_leaves_the_range(loss):
+    """NaN passed both ends, and the sum was NaN ever after."""
+    with np.errstate(over="ignore"):  # as learners are run
+        whole = LossRecords(3).quantised(np.array([0.0, loss, 1.0]), 6, 1.0)
+    assert whole.tolist()[::2] == [-3.0, 3.0]
+    assert abs(whole[1]) == 3.0
+
+
 def test_shifts_by_brute_force():
     """All records of a coarse lattice in two dimensions: the declared shifts are the largest ones, exactly."""
     units = 6

@@ -155,10 +155,10 @@ class LossRecords(Records):
         return rows - 0.5
 
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
-        # LowerBound fixes both ends of the range; the ends are enforced all the same.
+        # The range is enforced all the same, also for NaN: it counts as the largest loss.
         steps = np.floor(rows * units)
-        np.minimum(steps, units, out=steps)
-        np.maximum(steps, 0.0, out=steps)
+        np.fmin(steps, units, out=steps)
+        np.fmax(steps, 0.0, out=steps)
         steps -= units // 2
         return steps
 
