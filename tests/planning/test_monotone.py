@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from tacit import Arms, Convex, Experts, Tracking
+from tacit import ZERO_OUT, Arms, Convex, Experts, Tracking
 from tacit import plan as plan_for
 from tacit.algorithms.arms import LiveArms, PhasedArms
 from tacit.algorithms.convex import PrivateFTRL
@@ -124,4 +124,5 @@ def test_certificates_never_rise_with_fewer_constraints(algorithm: type[Plan], p
     assert free <= certified(algorithm, problem, 1.0, rounds_per_person=3)
     assert free <= certified(algorithm, problem, 1.0, 1e-9) <= certified(algorithm, problem, 1.0, 0.0)
     assert free <= certified(algorithm, problem, 1.0, max_switches=100)
+    assert certified(algorithm, problem, 1.0, relation=ZERO_OUT) <= free * (1 + 1e-9)
     assert certified(algorithm, replace(problem, delay=0), 1.0) <= free

@@ -5,11 +5,10 @@ A `RunningSum` is a public, frozen description: how many steps, what structure. 
 `Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
 
 The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent noise, is what
-is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
-Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
-norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
-pure DP with privacy = epsilon. A person with m rounds moves m columns together, less far the farther they are apart
-(`crowding`). Sensitivities may grow along the stream as long as they are predictable and never fall.
+is released. A row that moves by at most s (in l2 for Gaussian noise, in l1 for Laplace noise, in l_infinity for cube
+noise) moves the encoded data by at most s times the encoder's largest column norm (l2; l1 for the last two). Noise of
+scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or pure DP with privacy = epsilon.
+Sensitivities may grow along the stream as long as they are predictable and never fall.
 
 On a lattice (`Grid`) records and noise are integers, and the correction that correlates the noise is rounded to one.
 The draws of all steps together move in l2 by at most the root of
@@ -26,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, exp, sqrt
+from math import exp, sqrt
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -147,7 +146,7 @@ class RunningSum(ABC):
             sums = self._accumulator(grid.records.dimension, scale, partial(next_draws, integers), grid)
         else:
             dimension = grid.records.dimension
-            source = FloatNoise.from_streams(unit or partial(self.noise_from, dimension=dimension), streams, name)
+            source = FloatNoise(unit or partial(self.noise_from, dimension=dimension), streams, name)
             sums = self.start(dimension, scale, source.draw)
             sums._records = grid.records
         sums._source = source
@@ -258,10 +257,6 @@ class Rounding:
             aligned = min(aligned, shift * self.total * (1 + 2 * self.error) * sqrt(dimension))
         return sqrt(along**2 + 2 * aligned + across**2) * ROUND_UP
 
-    def l1_shift(self, dimension: int) -> int:
-        """Give the floors' share in l1: a step a coordinate each."""
-        return self.floors * dimension
-
 
 def tail_probability(buffers: int, steps: int, dimension: int, *, growing: bool = False) -> float:
     """Compute 4 B T d e^{-84.5}: how likely some buffer ever leaves its bound of 13 standard deviations.
@@ -351,24 +346,20 @@ def lattice_grid(
     records: Records,
     *,
     growing: bool = False,
-    column_norm: float | None = None,
     multiple: float = 0.0,
 ) -> Grid:
     """Give the finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
 
-    `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
-    c_{t-s} times the size at s over that at t, if sizes are fixed in advance. `multiple`: sizes of records are whole
+    `growing`: the size of a record follows what was released, and only rises. `multiple`: sizes of records are whole
     multiples of it, which trees need where they are not all the same.
     """
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
     floors = Rounding(floors=mechanism.nodes) if multiple else None
     if mechanism.noise != "gaussian":
-        return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
+        return _pure_grid(mechanism, privacy, records, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    column = column_norm
-    if column is None:
-        column = mechanism.column_norm * mechanism.crowding(records.apart, records.spacing)
+    column = mechanism.column_norm * mechanism.crowding(records.apart, records.spacing)
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
@@ -403,26 +394,17 @@ def last_below(function: Callable[[int], float], limit: float, most: int) -> int
     return low
 
 
-def _pure_grid(
-    mechanism: RunningSum,
-    privacy: float,
-    records: Records,
-    column_norm: float | None,
-    rounding: Rounding,
-    multiple: float,
-) -> Grid:
+def _pure_grid(mechanism: RunningSum, privacy: float, records: Records, rounding: Rounding, multiple: float) -> Grid:
     nodes, cube = mechanism.nodes, mechanism.noise == "cube"
     # A floor in a node moves each coordinate by at most a step.
-    lost = rounding.floors if cube else rounding.l1_shift(records.dimension)
+    lost = rounding.floors * (1 if cube else records.dimension)
     # A sum has the noise of so many nodes.
     least = least_cube_rate(records.dimension, round(mechanism.largest_row_norm**2)) if cube else SMALLEST_RATE
     width = nodes * records.pure_shift(mechanism.noise, 2) + lost
     units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, width, least))  # even
 
     def moved(units: int) -> int:
-        # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
-        one = records.pure_shift(mechanism.noise, units)
-        return lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
+        return lost + nodes * records.pure_shift(mechanism.noise, units)
 
     # A shift is not in proportion to the units: the width was that of two.
     while units > 2 and laplace_rate(privacy, moved(units)) < least:
