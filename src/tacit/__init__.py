@@ -110,7 +110,7 @@ _MOVED = {
         "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
     ),
     "losses": (
-        "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
+        "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LinkLoss "
         "LogisticLoss QuadraticLoss QuantileLoss RegularisedLoss "
         "SmoothedHingeLoss SquaredLoss"
     ),

@@ -76,7 +76,10 @@ class Planted(MetaPathFinder):
 
 EDITS: dict[str, dict[str, tuple[str, str]]] = {
     "tacit.algorithms.convex.ctrl.coupled": {
-        "ctrl:Algorithm 1": ("np.log1p(self._strength / ladder[:-1])", "np.log1p(self._strength / ladder[1:])"),
+        "ctrl:Algorithm 1": (
+            "np.log1p(self._loss.strength / ladder[:-1])",
+            "np.log1p(self._loss.strength / ladder[1:])",
+        ),
         "ctrl:Lemma 2": ("(2 * before + gradients) * gradients", "(before + gradients) * gradients"),
     },
     "tacit.algorithms.convex.ctrl.certificate": {
@@ -87,8 +90,8 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
             "move = sides * m * lipschitz / sigma / 2\n    if linear_model",
         ),
         "ctrl:Lemma 7": (
-            "growth = dimension * float(np.log1p(eta * smoothness))\n    ratio",
-            "growth = float(np.log1p(eta * smoothness))\n    ratio",
+            "self.dimension * float(np.log1p(eta * self.smoothness))",
+            "float(np.log1p(eta * self.smoothness))",
         ),
         "ctrl:Lemma 10": ("-float(ndtri(miss / 2))", "-float(ndtri(miss))"),
         "ctrl:Theorem 11": ("(sides * (lipschitz / sigma) ** 2 +", "((lipschitz / sigma) ** 2 +"),

@@ -6,8 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from attacks import rows
 from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.tested import by_test, service
@@ -69,7 +67,6 @@ CONTROLS = (
         ),
         by_test(
             "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
-            fixtures=(service, pytest.MonkeyPatch.context),
         ),
         row=rows.STOPPED,
     ),

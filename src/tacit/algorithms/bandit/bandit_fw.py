@@ -170,7 +170,6 @@ class BanditFW(RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret."""
         return RegretBound(
             self.certified.regret(self.zeta, self.eta),
             "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",

@@ -39,8 +39,14 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
 )
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.bent import refuse_unchecked
-from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
+from tacit.losses.loss import (
+    LinkLoss,
+    LogisticLoss,
+    LossFamily,
+    SmoothedHingeLoss,
+    largest_norm,
+    refuse_unchecked,
+)
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic

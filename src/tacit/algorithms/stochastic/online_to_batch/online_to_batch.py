@@ -51,7 +51,7 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows
+from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
 from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
@@ -306,7 +306,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""
-        return asks_user(self.plan.problem.loss)
+        return not isinstance(self.plan.problem.loss, RowLoss)
 
     def _check(self, record: Any) -> Any:
         """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
