@@ -169,10 +169,6 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tacit.accounting.curves": {
         "l2p:Lemma 3.6": ("orders * self.width * (self.width / 8)", "orders * self.width * (self.width / 16)"),
-        "l2p:Lemma 3.8": (
-            "log_mixture(self.probability, (orders - 1)",
-            "log_mixture(self.probability / 2, (orders - 1)",
-        ),
         "online-to-batch:Lemma 18": (
             "return gaussian_delta(self.mu, epsilon)",
             "return gaussian_delta(self.mu / 2, epsilon)",
@@ -186,6 +182,10 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
         "l2p:Theorem 3.12": ("return relation.sides * tuned.clip", "return tuned.clip"),
     },
     "tacit.accounting.lazy": {
+        "l2p:Lemma 3.8": (
+            "(log_mixture(chance, log_draw) for chance in ends)",
+            "(log_mixture(chance / 2, log_draw) for chance in ends)",
+        ),
         "l2p:Lemma A.2": (
             "return np.maximum(extra[0], 0.0) * float(min(rounds, parts))",
             "return np.maximum(extra[0], 0.0)",

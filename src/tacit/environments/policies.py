@@ -70,7 +70,6 @@ class SkilledPolicies(PoliciesWorld):
         object.__setattr__(self, "means", tuple(means.tolist()))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
         advice = self._uniform(generator)
         good = generator.integers(self.actions, size=self.horizon)
         knows = generator.random(advice.shape) < np.linspace(self.skill, 0.0, self.n)
@@ -96,7 +95,6 @@ class NeedlePolicy(PoliciesWorld):
         check_choice("NeedlePolicy", "shape", self.shape, ("guessing", "turning", "lonely"))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
         advice, low, high = self._uniform(generator), 0.5 - self.gap, 0.5
         if self.shape == "turning":
             advice[:, 0] = np.arange(self.horizon) % self.actions
@@ -130,7 +128,6 @@ class DigitPolicies(PoliciesWorld):
         check_integer("DigitPolicies", "actions", self.actions, at_least=10, at_most=10)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
         check_table("DigitPolicies", self.horizon, self.n + 2 * self.actions)
         answers, digits = _answers()
         drawn = generator.integers(len(digits), size=self.horizon)

@@ -111,7 +111,7 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
         case RunningSumPlan():
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():
-            return {**_of_grid(plan.grid, plan.kind), "batch": plan.length}
+            return {**_of_grid(plan.grid, plan.noise), "batch": plan.batch}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
         case ExploreLinear():

@@ -1,7 +1,4 @@
-"""How small a plan can be audited by which kind of attack.
-
-Problems made small for audits: few rounds, few dimensions, losses whose data can be written down.
-"""
+"""How small a plan can be audited by which kind of attack: few rounds, few dimensions, losses with data."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.facts import Facts, NotVerifiable, check_agreement, contradiction, people
-from tacit.verification.leaks import GaussianLeak, Leak, Real, WeightedLeak
+from tacit.verification.leaks import BestOf, GaussianLeak, Leak, Real
 from tacit.verification.minimisers import lattice_extra
 from tacit.verification.schema import check_schema
 
@@ -173,7 +173,7 @@ def _extra(contract: Facts, leak: Leak) -> tuple[Real, Real]:
     match statement_of(contract).numerics:
         case "draws" if isinstance(leak, GaussianLeak):  # of integers, to the digit; plans may count rounds beyond T
             return leak.extra, leak.extra * contract.integer("rounds_per_person") / people(contract)
-        case "weights" if isinstance(leak, WeightedLeak):  # a difference of two accounts knows it to a factor of two
+        case "weights" if isinstance(leak, BestOf):  # a difference of two accounts knows it to a factor of two
             return leak.extra / 2, leak.extra * 2
         case "minimisers" if contract.part("parameters").content("pure") is not True:
             extra = lattice_extra(contract)

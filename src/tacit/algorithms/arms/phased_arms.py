@@ -87,7 +87,6 @@ class PhasedArms(ArmPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent losses with one law per arm."""
         return ("stochastic",)
 
     @cached_property
@@ -175,7 +174,7 @@ class PhasedArms(ArmPlan):
             raise PrivacyError(f"PhasedArms may switch {switches} times, more than max_switches={target.max_switches}.")
         return plan
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with first batches of one round."""
         counted = {"first": 1, "delta": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted)

@@ -322,7 +322,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         made = [replace(form, eta=eta or form._terms.best_rate, rate=chosen) for form in _forms(plain, streams)]
         return min(made, key=lambda plan: plan.regret_bound.searched)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of few rounds at the plan's own privacy."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = tosses(problem.horizon or 1, batch)

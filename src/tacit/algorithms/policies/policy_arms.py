@@ -76,7 +76,6 @@ class PolicyArms(Plan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """The adversaries that the learner of arms is certified against."""
         return self.arms.certified_against
 
     @property
@@ -91,16 +90,13 @@ class PolicyArms(Plan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret of the learner of arms."""
         return self.arms.regret_bound
 
     def regret_if(self, gap: float) -> RegretBound:
-        """Give the certified regret of the learner of arms."""
         return self.arms.regret_if(gap)
 
     @property
     def trivial_regret(self) -> float:
-        """The trivial regret of the learner of arms."""
         return self.arms.trivial_regret
 
     @property
@@ -129,10 +125,10 @@ class PolicyArms(Plan):
             raise PrivacyError(" ".join(reasons))
         return min(made, key=lambda plan: float(plan.regret_bound))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give the enumerated instances of the learner of arms, with two policies and two actions."""
         made = []
-        for instance in self.arms.small_instances(most_rounds):
+        for instance in self.arms.small_instances():
             problem = replace(
                 self.problem, n=2, actions=2, horizon=instance.plan.horizon, delay=instance.plan.problem.delay
             )

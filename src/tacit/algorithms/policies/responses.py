@@ -105,7 +105,6 @@ class Responses(ArmPlan):
 
     @property
     def assumed(self) -> str:
-        """The assumption that makes recommendations public."""
         return "recommendations are functions of what was released and of data outside of this contract"
 
     @property
@@ -182,7 +181,7 @@ class Responses(ArmPlan):
             made.append(cls(problem, target.epsilon, rate, found, count, missing=missing, **contract))
         return min(made, key=lambda plan: float(plan.regret_bound))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two policies, two actions and three rounds, with a loud response and with the plan's own."""
         problem = replace(self.problem, n=2, actions=2, horizon=3, delay=min(self.problem.delay, SMALL_DELAY))
         turns = _turns(problem)

@@ -86,7 +86,7 @@ def test_a_limit_that_binds_leaks_no_more_than_the_chain():
         law=interval_law, method="integrated", slack=QUADRATURE_SLACK, pair=((0, 0, 0), (3, 0, 0)),
     )  # fmt: skip
     assert not finding.violation
-    assert plan.small_instances(3)[0].plan.max_switches == 1
+    assert plan.small_instances()[0].plan.max_switches == 1
 
 
 @pytest.mark.parametrize(("limit", "at_most"), [(1000, 1.01), (200, 2.6)])

@@ -123,7 +123,7 @@ class BatchedTsallis(ArmPlan):
         parameters = (loss.release.batch, loss.power, rate, loss.kappa, loss.lowering)
         return cls(problem, target.epsilon, *parameters, missing=missing, **pure(target))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with batches of one round, and the plan's own batches, whose release has no bias."""
         own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0}
         loud = {**own, "epsilon": 1.0, "eta": 0.3, "kappa": 0.2}

@@ -94,7 +94,6 @@ class LiveArms(ArmPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent losses with one law per arm."""
         return ("stochastic",)
 
     def release(self, batch: int = 1) -> ClippedGeometric:
@@ -223,7 +222,7 @@ class LiveArms(ArmPlan):
                 best = int(best * ratio)
         return min(made.values(), key=lambda plan: float(plan.regret_bound))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with first blocks of one round."""
         counted = {"first": 1, "delta": 0.0, "min_share": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted, rounds=3 + min(self.problem.delay, 1))

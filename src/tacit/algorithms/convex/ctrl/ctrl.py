@@ -194,7 +194,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         tuned = (found.eta, found.sigma, found.force, found.log_phi)
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         limit = None if self.max_switches is None else 1  # it binds
         line = replace(

@@ -205,7 +205,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             width = _least_width(problem, lambda size: make(smoothing=size, work_limit=None).work, work_limit)
         return make(smoothing=width, work_limit=work_limit)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         coins = {} if self.force == 1 else {"force": 0.3, "batch": min(2, self.batch)}
         coins |= {"reference_force": 0.3} if self.reference_force > 0 else {}
