@@ -160,7 +160,6 @@ def test_every_command_has_the_options_of_all():
     [
         ("simulate", "experts", "--n", "3", "--horizon", "50", *PRIVACY, "--plot"),
         ("demo", "--output"),
-        ("report", "results.parquet", "--output"),
     ],
     ids=lambda arguments: arguments[0],
 )

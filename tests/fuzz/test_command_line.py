@@ -51,7 +51,7 @@ def test_other_commands(first, second):
     for arguments in (
         ("simulate", "experts", "--n", first, "--epsilon", "1", "--horizon", "20", "--runs", second),
         ("sweep", "experts", "--n", "2", "--epsilons", first, "--horizons", second, "--runs", "1", "-o", "/dev/null/x"),
-        ("report", f"/nowhere/{first}", "--output", second),
+        ("report", f"/nowhere/{first}"),
         ("audit", "experts", "--n", first, "--epsilon", second, "--horizon", "20", "--budget", "0"),
         ("contract", "verify", f"/nowhere/{first}"),
         ("token", "--store", f"/nowhere/{first}", "--scopes", second),

@@ -236,6 +236,13 @@ def test_every_point_of_the_curve_is_recomputed(algorithm, point, factor):
     assert tacit.verify(made).answer == "no"
 
 
+def test_the_pure_epsilon_is_refused_where_delta_buys_less():
+    """A walk made for epsilon = 1 proves nothing better; one made for less proves .947."""
+    made = contract_of(tacit.algorithms.LazyFixedShare, TRACKING, {"delta": 0.0})
+    made["curve"][-1]["epsilon"] = made["epsilon"]
+    assert "less follows" in tacit.verify(made).reason
+
+
 def test_a_larger_epsilon_than_follows_is_not_what_the_plan_says():
     made = contract_of(tacit.algorithms.HedgeOnSums, EXPERTS, {})
     verdict = tacit.verify({**made, "epsilon": 1.05 * made["epsilon"]})
@@ -372,7 +379,6 @@ def test_pure_minimisers_must_say_that_they_are_idealized():
 LOUDER = [
     (tacit.algorithms.OnlineToBatch, LOGISTIC, {}, "noise", "units", 1.02),
     (tacit.algorithms.OnlineToBatch, LOGISTIC, {"delta": 0.0}, "noise", "rate", 1.01),
-    (tacit.algorithms.OnlineToBatch, LOGISTIC, {"scheduled": True}, "parameters", "scheduled", 0),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {}, "parameters", "noise_scale", 0.99),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {}, "parameters", "accuracy", 10.0),
     (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {"delta": 0.0}, "parameters", "regularisation", 0.9),

@@ -1,20 +1,14 @@
-"""Transcripts of the shipped learner, read under a claim: their exact likelihood, their draws and their coins.
-
-The law that a certificate assumes of a transcript in several dimensions, written a second time and from the formula.
+"""The law that a certificate assumes of a transcript in several dimensions, written a second time, from the formula.
 
 A claim knows one stream of feedback and says, for any draw, what its density is, how likely a coin is to keep it, and
-which standard normal vector it stands for (its noise, or its Rosenblatt transform). So the likelihood of a whole
-transcript of the shipped learner is exact, and its draws and coins can be tested against the law they should have.
-CTRL's proof is about a larger transcript than what is released: the minimisers before their covering noise belong to
-it, and are looked up beside the run. Nothing here is shared with the learners but losses, barriers and the plan's
-parameters.
+which standard normal vector it stands for (its noise, or its Rosenblatt transform). So the likelihood of a transcript
+of the shipped learner is exact, and its draws and coins can be tested. CTRL's proof is about the minimisers before
+their covering noise: they are looked up beside the run. Nothing is shared with the learners but losses, barriers and
+the plan's parameters.
 
-The claimed law of L2P on regularised multiplicative weights, on balls and boxes of up to three dimensions.
-
-A draw after t rounds has the density exp(-beta (l_1 + ... + l_t + lambda |x - c|^2)) up to a constant. Constants and
-conditional laws come from Gauss-Legendre rules, coordinate after coordinate; with x = middle + half sin(pi u/2) the
-integrand is smooth in u up to the boundary of a ball. The Rosenblatt transform, the conditional probability of
-everything below each coordinate, integrates the interpolating polynomial: uniform if the draw has its law.
+L2P on regularised multiplicative weights, on balls and boxes of up to three dimensions: a draw after t rounds has a
+density proportional to exp(-beta (l_1 + ... + l_t + lambda |x - c|^2)). Gauss-Legendre rules give constants and
+conditional laws, coordinate after coordinate; with x = middle + half sin(pi u/2) the integrand is smooth in u.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ from tacit.algorithms.policies import PolicyArms
 from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
-from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatch
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.algorithms.tracking.limited_updates import selection_rate
 from tacit.algorithms.tracking.noisy_batches import BatchPlan
@@ -109,8 +108,6 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return _noise(plan.online)
         case PolicyArms():
             return _noise(plan.arms)
-        case OnlineToBatch(scheduled=True):
-            return {**_of_grid(plan.grid, plan.mechanism.noise), "diameter": plan.conversion.diameter}
         case RunningSumPlan():
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():

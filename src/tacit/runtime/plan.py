@@ -235,6 +235,10 @@ class Plan(ABC):
         """
         return {}
 
+    def _certifying_least(self, like: Plan | None) -> Plan:
+        """Search near `like` for the plan of this contract that certifies least, if parameters follow a rule."""
+        return self
+
     def regret_if(self, gap: float) -> RegretBound:
         """Give the certified regret if every other option's mean loss exceeds the smallest by at least `gap`.
 
@@ -524,7 +528,7 @@ def _calibrated(
     best, refused = None, None
     for epsilon in (target.epsilon, *rungs):
         try:
-            tried = _met(cls, replace(target, epsilon=epsilon), options, problem)
+            tried = _met(cls, replace(target, epsilon=epsilon), options, problem)._certifying_least(best)
         except PrivacyError as error:
             refused = refused or error
             if best is not None or epsilon < QUIET:

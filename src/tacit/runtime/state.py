@@ -212,12 +212,16 @@ def alike(current: Any, saved: Any) -> None:
 
 
 # Parameters that plans have had since then, at the values that change nothing, and what 0.2 had in their place: missing
-# feedback was the middle, and Tsallis rates could decrease.
+# feedback was the middle, Tsallis rates could decrease, and only PhasedArms named its noise.
 _SINCE = {
     "'matrix': None, 'norm': None, ": "",
     "'lowering': 0.0, ": "'rates': 'fixed', ",
     "'missing': 0.5, ": "",
     ", 'missing': 0.5": "",
+    "'linear': False, ": "",
+    "'smoothing': 0.0, ": "",
+    "'rate': 'certified', 'batch': 1, ": "'rate': 'certified', ",
+    ", 'noise': 'geometric'": "",
 }
 
 
@@ -230,9 +234,10 @@ def _in_0_2(signature: str) -> str:
     """Give the signature that version 0.2 had for a plan: its problem named no adversary, or named it last."""
     moved = r"((?:Arms|Tracking)\(horizon=\w+, delay=\d+)(, adversary='\w+')([^()]*\([^()]*\)[^()]*)\)"
     known = re.sub(r"(delay=\d+), adversary='\w+'", r"\1", re.sub(moved, r"\1\3\2)", signature))
+    known = re.sub(r"('norm': Norm\(power=[^)]*\), )", r"\1'scheduled': False, ", known)
     for added, before in _SINCE.items():
         known = known.replace(added, before)
-    return known
+    return re.sub(r"('level': [^,]+), 'relation'", r"\1, 'noise': 'geometric', 'relation'", known)  # of PhasedArms
 
 
 def _plan_digest(signature: str) -> bytes:

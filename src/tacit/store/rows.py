@@ -11,7 +11,7 @@ from tacit.accounting.ledger import ROUNDING, now
 from tacit.errors import Conflict, InvalidInput, StoreError
 from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
-from tacit.runtime.state import decode
+from tacit.runtime.state import decode, same_plan
 from tacit.store.engines import Transaction
 from tacit.store.plans import plan_to_text
 from tacit.store.schema import fresh_salt, hashed
@@ -41,7 +41,7 @@ class Row:
 
     def check_same(self, name: str, plan: Comparison, randomness: Randomness | None) -> None:
         """Refuse to go on with another contract than the learner's own."""
-        if plan.plan.signature != self.signature:
+        if not same_plan(self.signature, plan.plan.signature):
             raise Conflict(
                 f"The learner {name!r} has another contract. In the store: {self.signature}. "
                 f"Here: {plan.plan.signature}."

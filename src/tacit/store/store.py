@@ -16,6 +16,7 @@ from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, ContextualArms, Policies, Problem
+from tacit.runtime.state import same_plan
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
 from tacit.store.history import History
@@ -360,11 +361,11 @@ class Store:
             raise InvalidInput(f"To open the learner {name!r} name {' and '.join(missing)} beside its problem.")
         request = row.request if problem is None and row else request_of(problem, target)
         described = request["problem"] is not None
-        if row is None or request != row.request or not (described or problem is None or row.plan):
+        if row is None or request != row.request:
             assert problem is not None
             return planned(problem, **target), request
         if not described:  # functions of the user's own are no key to find a plan by
-            return plan_again(name, row.signature, request, row.plan, problem), request
+            return plan_again(name, row.signature, {**request, "target": target}, row.plan, problem), request
         return self._known(name, row), request
 
     def _known(self, name: str, row: rows.Row) -> Comparison:
@@ -401,7 +402,7 @@ class Store:
                 row = rows.find(transaction, name)
             assert row is not None
             self._marks.check("learner", row.number, row.epoch)
-            if row.plan is None and plan.plan.signature == row.signature:  # of an earlier version
+            if row.plan is None and same_plan(row.signature, plan.plan.signature):  # of an earlier version
                 rows.keep_plan(transaction, row.number, plan)
         return row, missing
 

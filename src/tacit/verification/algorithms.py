@@ -17,7 +17,7 @@ from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, separation, sides
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, ResponsesLeak, WeightedLeak
 from tacit.verification.minimisers import objective_perturbation
-from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
+from tacit.verification.sums import SIGMA_SQUARED, Shift, gaussian, sum_leak, together
 
 _FLOATS = "Its noise is drawn in float64: only integers are recomputed."
 _LEARNERS_OF_ARMS = ("BatchedTsallis", "PhasedArms", "LiveArms")
@@ -26,7 +26,6 @@ _LAST_DIGITS = 1e-4  # by as much what follows from the noise may be below what 
 _COARSER = 0.01  # by as much noise on whole steps may exceed its scale
 # What losses are rounded down to is a range over this; beyond this rate nothing is known of weights in float64.
 _LOSS_UNITS, _LARGEST_ETA = 2**24, 16.0
-_MOST_SCHEDULED = 20_000
 _FINEST = 2**30  # steps in a record
 # A wide draw is z + 2^28 z' (docs/numerics.md); two draws and their convolution cost less than four draws.
 _WIDE_SIGMA_SQUARED, _DRAWS_OF_A_WIDE_ONE = (SIGMA_SQUARED + 4) * (1 + 2**56) - 4, 4
@@ -136,19 +135,13 @@ def private_ftrl(contract: Facts) -> Leak:
 
 
 def online_to_batch(contract: Facts) -> Leak:
-    """Sums of batches of clipped differences, whose sizes grow: as the iterates move, or by a schedule."""
+    """Sums of batches of clipped differences, whose sizes grow as the iterates move."""
     problem, parameters = contract.part("problem"), contract.part("parameters")
     mechanism = parameters.part("mechanism")
     steps = -(-problem.integer("horizon", at_least=1) // parameters.integer("batch", at_least=1))
     _check_steps(mechanism, steps)
-    sizes = None
-    if parameters.flag("scheduled"):
-        if steps > _MOST_SCHEDULED:
-            raise NotVerifiable(f"Schedules of more than {_MOST_SCHEDULED:,} steps are not recomputed.")
-        names = (parameters.number("power"), parameters.positive("lipschitz"), parameters.number("smoothness"))
-        sizes = difference_sizes(steps, *names, contract.part("noise").positive("diameter"))
     noise = _lattice(contract, _dimension(contract))
-    return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False, grows=True, sizes=sizes))
+    return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False, grows=True))
 
 
 def private_descent(contract: Facts) -> Leak:
@@ -405,7 +398,6 @@ def _vectors(
     *,
     apart: bool = True,
     grows: bool = False,
-    sizes: list[Real] | None = None,
     batch: int = 1,
 ) -> Shift:
     """Vectors of a bounded norm, each made integers by itself, and added up in batches of consecutive rounds."""
@@ -421,7 +413,6 @@ def _vectors(
         apart=apart,
         separation=max(1, gap),
         grows=grows,
-        sizes=sizes,
     )
 
 

@@ -319,6 +319,15 @@ class PrivateFTRLLearner(ConvexLearner):
         self._opens = self._delay > 0
         self._points = np.zeros((self._delay + 1 if self._opens else 0, self._domain.dimension))  # of open rounds
 
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        if self._batch == 1:  # nothing waits between two rounds
+            del content["_pending"], content["_waiting"]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter({"_pending": self._pending, "_waiting": self._waiting, **content})
+
     def _at_opening(self, number: int) -> None:
         self._points[number % len(self._points)] = self._asked
 

@@ -15,9 +15,9 @@ nowhere. The certificate is that of `certificate.py`; proofs: docs/algorithms/li
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf, log2, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +30,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.doubling import REFERENCE_ROUNDS
+from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, Rows, check_integer, check_number, invalid
@@ -209,6 +210,24 @@ class LiveArms(SumPlan):
                     )
                 first = min(first, max(1, most // 2))
         return cls(problem, target.epsilon, first, **contract)
+
+    def _certifying_least(self, like: Plan | None) -> LiveArms:
+        """Search for the first block, in powers of two about 2 sqrt(T/n): bold draws want it long in the worst case."""
+        if isinstance(like, LiveArms):
+            return replace(self, first=like.first)
+        most = (self._reference - self.problem.delay) // self.problem.n
+        made = {self.first: self}
+
+        def cost(first: int) -> float:
+            if not 1 <= first <= most:
+                return inf
+            return float(made.setdefault(first, replace(self, first=first)).regret_bound)
+
+        best = 2 ** round(log2(min(most, max(self.first, 2 * sqrt(self._reference / self.problem.n)))))
+        for ratio in (0.5, 2.0):
+            while cost(int(best * ratio)) < cost(best):
+                best = int(best * ratio)
+        return min(made.values(), key=lambda plan: float(plan.regret_bound))
 
     def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
         """Give two arms with first blocks of one round; normal noise has no finite law, but hides the same sums."""

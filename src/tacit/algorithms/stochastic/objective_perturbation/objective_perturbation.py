@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, expm1, log1p, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -304,24 +304,8 @@ class ObjectivePerturbationLearner(FinalModelLearner):
     def _consistent(self) -> bool:
         return self._losses.count == self._round
 
-    def _check(self, record: Any) -> FloatArray:
-        self._refuse_late()
-        if record is None:
-            return self._loss.neutral(self._dimension)
-        return self._loss.pack(record, self._dimension, many=False)
-
-    def _check_many(self, records: Any) -> FloatArray:
-        self._refuse_late()
-        return self._loss.pack(records, self._dimension, many=True)
-
     def _absorb(self, row: FloatArray) -> None:
         self._losses.add(self._shrunk(row))
-
-    def _run(self, rows: FloatArray) -> FloatArray:
-        self._losses.add(self._shrunk(rows))
-        self._round += len(rows)
-        self._played = False
-        return np.broadcast_to(self._action, (len(rows), self._dimension))
 
     @np.errstate(all="ignore")  # the smallest numbers may vanish
     def _shrunk(self, rows: FloatArray) -> FloatArray:
