@@ -11,106 +11,13 @@ from benchmarks.growing.case import Case, Work, exponent, measured, promised
 from benchmarks.growth import PAGE as PROMISES
 from benchmarks.growth import measure as grow
 from benchmarks.growth import read_formulas
-from benchmarks.writing.tables import shown, tables
-from benchmarks.writing.targets import TARGETS, behind, summary
+from benchmarks.writing.targets import TARGETS
 
 from tacit.planning.catalogue import CATALOGUE
-
-MACHINE = {"cores": 2, "memory in GB": 8, "python": "3.11"}
 
 
 def test_the_page_is_made_of_the_results():
     assert PAGE.read_text() == page(json.loads(LATEST.read_text()), json.loads(PEERS.read_text()))
-
-
-def test_keys_without_a_setting_share_one_table():
-    assert tables({"rounds/s": 12345.6, "ratio, tacit / other": 0.25}) == [
-        "| what | value |",
-        "|---|---|",
-        "| rounds/s | 12,346 |",
-        "| ratio, tacit / other | 0.25 |",
-        "",
-    ]
-
-
-def test_settings_become_columns_and_spreads_join_their_values():
-    results = {
-        "accuracy on leaves, epsilon=3, ours, fast": 0.9,
-        "accuracy on leaves, epsilon=3, ours, fast, deviation": 0.0123,
-        "accuracy on leaves, epsilon=none, theirs": 0.95,
-        "accuracy on leaves, epsilon=0.1, ours, fast": 0.5,
-        "regret, T=10, ours": 1234.0,
-        "regret, T=10, ours, standard error": 56.0,
-        "a value at epsilon=1": 1.0,
-    }
-    assert tables(results) == [
-        "| accuracy on leaves | epsilon=0.1 | epsilon=3 | epsilon=none |",
-        "|---|---|---|---|",
-        "| ours, fast | 0.5 | 0.900 ± 0.012 |  |",
-        "| theirs |  |  | 0.95 |",
-        "",
-        "| regret | T=10 |",
-        "|---|---|",
-        "| ours | 1,234 ± 56 |",
-        "",
-        "| what | value |",
-        "|---|---|",
-        "| a value at epsilon=1 | 1 |",
-        "",
-    ]
-
-
-def test_the_page_has_a_section_for_each_benchmark_and_peer():
-    latest = {
-        "date": "2026-01-02",
-        "machine": MACHINE,
-        "versions": {"numpy": "2"},
-        "dates": {"running_sums": "2026-01-02", "noise": "2026-01-01"},
-        "results": {"running_sums": {"rate": 1.0}, "noise": {"rate": 2.0}},
-    }
-    peer = {
-        "date": "2026-01-03",
-        "machine": MACHINE,
-        "python": "3.11",
-        "versions": {"other": "1.5"},
-        "about": "How it was measured.",
-        "results": {"rate, d=10, other": 3.0},
-    }
-    text = page(latest, {"other_peer": peer})
-    heads = [line for line in text.splitlines() if line.startswith("#")]
-    assert heads == [
-        "# Benchmarks",
-        "## Targets",
-        "## In one process",
-        "### running sums",
-        "### noise",
-        "## Against peers",
-        "### other-peer",
-    ]
-    assert "Measured on 2026-01-03, 2 cores, 8 GB, Python 3.11, other 1.5. How it was measured." in text
-    assert text.count("Measured on 2026-01-01.") == 1, "of one section alone"
-    assert "## Against peers" not in page(latest, {})
-
-
-def test_the_page_says_where_a_private_peer_is_ahead():
-    found = {
-        "test accuracy on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure": 0.8,
-        "test accuracy on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure, deviation": 0.9,
-        "test accuracy on wine, epsilon=1, tacit logistic (replace), pure": 0.7,
-        "test accuracy on wine, epsilon=1, tacit svc (replace), pure": 0.81,
-        "test accuracy on wine, epsilon=1, tacit svc (replace)": 0.99,
-        "log-loss on wine, epsilon=1, diffprivlib LogisticRegression (replace), pure": 0.3,
-        "log-loss on wine, epsilon=1, tacit logistic (replace), pure": 0.4,
-    }
-    other = {
-        "test accuracy on wine, epsilon=1, Opacus (add or remove)": 0.909,
-        "test accuracy on wine, epsilon=1, tacit logistic (zero-out)": 0.9,
-    }
-    lines = behind({"diffprivlib": {"results": found}, "opacus": {"results": other}})
-    assert "diffprivlib: tacit is level or ahead in 1 of 2 cells." in lines
-    assert "| log-loss | wine | 1 | 0.300 | 0.400 |" in lines
-    assert "opacus: tacit is not more than 0.01 behind in 1 of 1 cells." in lines
-    assert not behind({})
 
 
 def test_every_peer_has_requirements_and_a_module():
@@ -128,37 +35,6 @@ def test_every_benchmark_says_what_its_numbers_are():
         text = "\n".join(about(path.stem))
         assert text, path
         assert "Run" not in text
-
-
-def test_numbers_can_be_read():
-    assert shown(-1.7825e14, 5.3472e14) == "-1.8e14 ± 5.3e14"
-    assert shown(19491.0, 0.0) == "19,491 ± 0"
-    assert shown(9540.2, 1663.1) == "9,540 ± 1,663"
-    assert shown(1234.5, None) == "1,234"
-
-
-def test_the_summary_says_what_is_met_and_what_is_missed():
-    latest = {
-        "experts": {
-            "array run 1e5 x 1e3 with numpy, times one losses.sum() (at most 3)": 6.0,
-            "array run 1e5 x 1e3 with C, times one losses.sum() (at most 1.6)": 1.5,
-            "another number": 1e9,
-        },
-        "service": {
-            "other programs that wanted a core before, for each core": 2.0,
-            "ratio, service with 8 clients / bare database": 0.5,
-        },
-        "growth": {"KB of state, T=exponent, Mine": 0.9, "KB of state, T=promised, Mine": 0.0},
-    }
-    peers = {"spark": {"results": {"rows/s, keys=100, ratio, tacit / identity": 0.4}}}
-    text = "\n".join(summary(latest, peers))
-    assert "2 of 4 are met. Missed: experts: array run 1e5 x 1e3 with numpy" in text
-    assert "(by a factor of 2)" in text
-    assert "while 2.0 other programs wanted each core" in text
-    assert "| spark: rows/s, keys=100, ratio, tacit / identity | at least 0.5 | 0.4 |  | **missed** |" in text
-    assert "Not measured: convex, deciding, experiments, rounds, sdk, store, tracking." in text
-    assert "0 of 1 fitted exponents" in text
-    assert "Mine, KB of state against T: 0.90 instead of 0" in text
 
 
 def test_every_target_has_a_result():

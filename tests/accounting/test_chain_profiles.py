@@ -10,7 +10,7 @@ import pytest
 from tacit.accounting import chain_profiles
 from tacit.accounting.chain_profiles import ChainProfile, Draws, SmoothedWalk, WorstDraws, moved_pairs, toss_atoms
 from tacit.accounting.conversion import renyi_delta, renyi_epsilon
-from tacit.accounting.curves import BoundedRange, Gaussian, Repeated, Sometimes
+from tacit.accounting.curves import BoundedRange, Gaussian, Repeated
 from tacit.accounting.lazy import CappedChain, LazyChain
 
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0)
@@ -272,7 +272,6 @@ def test_other_curves_keep_renyi():
     assert drifting.profile is None
     assert LazyChain(5, 0.5, 0.7, 0.2, Gaussian(0.1)).profile is None
     assert Repeated(Gaussian(0.1), 5).profile is None
-    assert Sometimes(0.2, Gaussian(0.1)).profile is None
     assert Repeated(BoundedRange(5.0), 100).epsilon(1e-6) == min(500.0, renyi_only(Repeated(BoundedRange(5.0), 100)))
     assert Repeated(BoundedRange(1e-12), 10).epsilon(1e-6) == renyi_only(Repeated(BoundedRange(1e-12), 10))
 
@@ -295,14 +294,6 @@ def test_a_coin_without_draws_is_exact():
         for p in pairs
     )
     assert exact <= curve.delta(0.1) <= exact * (1 + 1e-9)
-
-
-def test_sometimes_draws():
-    """A draw with probability 1/5, twenty times: a chain whose coin no data move."""
-    curve = Repeated(Sometimes(0.2, BoundedRange(0.3)), 20)
-    same = LazyChain(20, 0.8, 0.8, 0.0, BoundedRange(0.3))
-    assert curve.epsilon(1e-6) == pytest.approx(same.epsilon(1e-6), rel=1e-3)
-    assert curve.epsilon(1e-6) < 0.97 * renyi_only(curve)
 
 
 def test_deltas_of_all_sizes():

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-from accounting.test_curves import CURVES
 from tacit.accounting import curves
 from tacit.accounting.composition import Composition
 from tacit.accounting.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation
@@ -25,39 +24,16 @@ def contract(curve=HALF, at_delta=1e-6, released="every action", theorem="a proo
     return Guarantee(curve, at_delta, released, theorem, **fields)
 
 
-@pytest.mark.parametrize("curve", CURVES, ids=repr)
-def test_json_round_trip(curve):
+def test_json_round_trip():
     for fields in (
         {},
         {"relation": ZERO_OUT, "rounds_per_person": 3, "numerics": EXACT, "randomness": "replayable: x"},
     ):
-        guarantee = contract(curve, **fields)
+        guarantee = contract(CHAIN, **fields)
         again = Guarantee.from_json(guarantee.to_json())
         assert again == guarantee
         assert isinstance(again.relation, Relation)
         assert again.epsilon() == guarantee.epsilon()
-        json.loads(guarantee.to_json())
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "nonsense",
-        "[]",
-        "null",
-        "{}",
-        '{"curve": 1}',
-        '{"curve": "Pure"}',
-        '{"curve": {"curve": "Pure"}}',
-        '{"curve": {"curve": "Pure", "value": 1, "extra": 2}}',
-        '{"curve": {"curve": "Nonsense"}}',
-        '{"curve": {"curve": "Pure", "value": "x"}, "at_delta": 0, "released": "", "theorem": ""}',
-    ],
-)
-def test_bad_json(text):
-    with pytest.raises(InvalidInput):
-        Guarantee.from_json(text)
 
 
 def test_a_fresh_process_reads_every_contract():
@@ -88,16 +64,6 @@ def test_reads_its_curve():
     assert guarantee.notion == "Gaussian DP"
     assert contract(curves.Pure(1.0), 0.0).notion == "pure"
     assert contract(curves.BoundedRange(1.0)).notion == "RDP"
-
-
-def test_defaults_and_frozen():
-    guarantee = contract()
-    assert guarantee.relation is REPLACE
-    assert guarantee.rounds_per_person == 1
-    assert guarantee.adversary == "adaptive"
-    assert guarantee.numerics == IDEALIZED
-    with pytest.raises(AttributeError):
-        guarantee.at_delta = 0.5
 
 
 def test_str_is_the_whole_contract():

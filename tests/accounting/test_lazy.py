@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.accounting.conversion import renyi_delta
 from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Renyi, SamplerError
 from tacit.accounting.lazy import CappedChain, LazyChain, hazards_of, log_step_moment, pure_bits, worst_partition
 from tacit.algorithms.experts import LazyExperts
@@ -42,29 +41,10 @@ def test_vertices_attain_the_maximum(low, high):
         np.testing.assert_allclose(vertices, grid, rtol=1e-9, atol=1e-12)
 
 
-def test_keeping_for_sure_under_one_neighbour_only_costs_everything():
-    certain = log_step_moment(ORDERS, *hazards_of(0.5, 1.0), 0.1, np.zeros_like(ORDERS))
-    assert np.all(np.isinf(certain))
-    assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).epsilon(1e-6) == np.inf
-    assert LazyChain(5, 0.5, 1.0, 0.1, Pure(0.1)).pure() == np.inf
-    # A coin that no data moves costs its draws only.
-    still = LazyChain(5, 0.5, 1.0, 0.0, Pure(0.1))
-    assert still.epsilon(1e-6) <= 0.5 * (1 + 1e-9)
-
-
 def test_no_decision_costs_nothing():
     chain = LazyChain(0, 0.5, 0.7, 0.3, Gaussian(1.0))
     for curve in (chain, CappedChain(chain, 3)):
         assert curve.epsilon(0.0) == curve.epsilon(1e-6) == curve.delta(0.0) == 0.0
-
-
-def test_certified_anchor():
-    """N=2, S=6, B=1, eta=p=.3: Renyi has .366 .325 .267 .179 .060 at epsilon 0, .1, .25, .5, 1."""
-    chain = LazyChain(5, 0.7 * np.exp(-0.3), 0.7, 0.3, BoundedRange(0.6))
-    got = [renyi_delta(chain.renyi, e) for e in (0, 0.1, 0.25, 0.5, 1)]
-    grid = np.array([0.366, 0.325, 0.267, 0.179, 0.060])  # from a coarser grid of orders, in three digits
-    assert np.all(got <= grid + 5e-4)
-    np.testing.assert_allclose(got, grid, rtol=4e-3)
 
 
 def test_a_coin_below_the_floats_is_seen():
@@ -150,17 +130,6 @@ def test_closed_form_for_many_rounds_is_safe():
     assert closed <= 1.05 * step
 
 
-def test_saturated_coins_make_the_middle_partition_worst():
-    """A keep probability saturates at keep_low, so neither all in one batch nor one a batch need be worst."""
-    low, high, bit = 0.7 * np.exp(-1.2), 0.7, 0.3
-    at = np.array([3.0])
-    free = np.zeros(1)
-    extra = [log_step_moment(at, *hazards_of(low, high), k * bit, free) for k in range(1, 5)]
-    worst = worst_partition(extra, 8, 100)[0]
-    assert worst >= 8 * extra[0][0]
-    assert worst >= 2 * extra[3][0]
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -192,16 +161,6 @@ def test_monotone_in_each_argument(name, values):
         for first, second in ((smaller, larger), (CappedChain(smaller, 4), CappedChain(larger, 4))):
             assert np.all(first.renyi(ORDERS) <= second.renyi(ORDERS) * (1 + 1e-9))
             assert first.pure() <= second.pure() * (1 + 1e-9)
-
-
-def test_cap():
-    chain = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2))
-    caps = [CappedChain(chain, cap) for cap in (0, 1, 5, 50, 500)]
-    assert all(a.epsilon(1e-6) <= b.epsilon(1e-6) for a, b in pairwise(caps))
-    assert all(a.pure() <= b.pure() for a, b in pairwise(caps))
-    assert caps[3].pure() == caps[4].pure() == pytest.approx(chain.pure())
-    assert caps[0].pure() == pytest.approx(pure_bits(chain))
-    assert caps[2].pure() == pytest.approx(pure_bits(chain) + 5 * 0.2)
 
 
 def test_capped_chain_charges_drift():

@@ -1,6 +1,6 @@
 """The walk that dominates draws of bounded range: its lemma, its step, its law and what it does to deltas."""
 
-from math import comb, cosh, exp, expm1, log, sinh
+from math import comb, exp, expm1, log
 
 import mpmath
 import numpy as np
@@ -199,12 +199,3 @@ def test_walks_end_somewhere():
     for width, count in ((1e-12, 10), (5.0, 10), (0.01, MOST_POINTS**2)):
         with pytest.raises(WalkTooLong):
             SmoothedWalk(width, Draws([(count, 0.5)]), 30.0, 1.0)
-
-
-def test_moment_of_the_two_point_pair():
-    """E e^{order Z} of losses t, t - r, by its definition."""
-    width, order, end = 0.4, 7.0, 0.15
-    up = sinh((width - end) / 2) / sinh(width / 2) * exp(end / 2)
-    direct = up * exp(order * end) + (1 - up) * exp(order * (end - width))
-    assert log_moment(width, order, end) == pytest.approx(log(direct), abs=1e-12)
-    assert cosh((order + 0.5) * width) / cosh(width / 2) > exp(log_worst_moment(width, order))

@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from losses.declared import log_cosh
 
 import tacit
 from attacks import rows
 from attacks.targets import learners
-from losses.declared import log_cosh
 from planted_bugs.catalogue import swap
 from tacit.algorithms.bandit import BanditFW
 from tacit.algorithms.convex import PrivateFTRL

@@ -51,8 +51,8 @@ def test_simulate(kind, capsys):
         (("arms", "--n", "3", "--environment", "decoy"), "DecoyArms"),
         (("arms", "--n", "3", "--environment", "broken"), "ClickArms"),
         (("policies", "--n", "4", "--actions", "3", "--environment", "needle"), "NeedlePolicy"),
-        (("policies", "--n", "4", "--actions", "3", "--environment", "turning"), "RotatingActions"),
-        (("policies", "--n", "4", "--actions", "3", "--environment", "lonely"), "LonelyPolicy"),
+        (("policies", "--n", "4", "--actions", "3", "--environment", "turning"), "NeedlePolicy"),
+        (("policies", "--n", "4", "--actions", "3", "--environment", "lonely"), "NeedlePolicy"),
         (("contextual-arms", "--n", "3", "--dim", "4", "--environment", "one-hot"), "LinearContexts"),
     ],
 )

@@ -76,7 +76,10 @@ class Planted(MetaPathFinder):
 
 EDITS: dict[str, dict[str, tuple[str, str]]] = {
     "tacit.algorithms.convex.ctrl.coupled": {
-        "ctrl:Algorithm 1": ("np.log1p(self._strength / ladder[:-1])", "np.log1p(self._strength / ladder[1:])"),
+        "ctrl:Algorithm 1": (
+            "np.log1p(self._loss.strength / ladder[:-1])",
+            "np.log1p(self._loss.strength / ladder[1:])",
+        ),
         "ctrl:Lemma 2": ("(2 * before + gradients) * gradients", "(before + gradients) * gradients"),
     },
     "tacit.algorithms.convex.ctrl.certificate": {
@@ -87,8 +90,8 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
             "move = sides * m * lipschitz / sigma / 2\n    if linear_model",
         ),
         "ctrl:Lemma 7": (
-            "growth = dimension * float(np.log1p(eta * smoothness))\n    ratio",
-            "growth = float(np.log1p(eta * smoothness))\n    ratio",
+            "self.dimension * float(np.log1p(eta * self.smoothness))",
+            "float(np.log1p(eta * self.smoothness))",
         ),
         "ctrl:Lemma 10": ("-float(ndtri(miss / 2))", "-float(ndtri(miss))"),
         "ctrl:Theorem 11": ("(sides * (lipschitz / sigma) ** 2 +", "((lipschitz / sigma) ** 2 +"),
@@ -166,10 +169,6 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tacit.accounting.curves": {
         "l2p:Lemma 3.6": ("orders * self.width * (self.width / 8)", "orders * self.width * (self.width / 16)"),
-        "l2p:Lemma 3.8": (
-            "log_mixture(self.probability, (orders - 1)",
-            "log_mixture(self.probability / 2, (orders - 1)",
-        ),
         "online-to-batch:Lemma 18": (
             "return gaussian_delta(self.mu, epsilon)",
             "return gaussian_delta(self.mu / 2, epsilon)",
@@ -183,6 +182,10 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
         "l2p:Theorem 3.12": ("return relation.sides * tuned.clip", "return tuned.clip"),
     },
     "tacit.accounting.lazy": {
+        "l2p:Lemma 3.8": (
+            "(log_mixture(chance, log_draw) for chance in ends)",
+            "(log_mixture(chance / 2, log_draw) for chance in ends)",
+        ),
         "l2p:Lemma A.2": (
             "return np.maximum(extra[0], 0.0) * float(min(rounds, parts))",
             "return np.maximum(extra[0], 0.0)",

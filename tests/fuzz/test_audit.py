@@ -3,11 +3,10 @@
 from numbers import Integral, Real
 
 from hypothesis import given
-from hypothesis import strategies as st
 
 import tacit
 from fuzz.harness import REFUSED, attempt
-from fuzz.plans import PLANS, made
+from fuzz.plans import made
 from fuzz.strategies import examples, values
 
 
@@ -21,16 +20,6 @@ def test_audit(value):
         assert attempt(lambda: tacit.audit(made("ScheduledExperts"), budget=value)) is REFUSED
     if not (number and value >= 0) or not isinstance(value, Integral):
         assert attempt(lambda: tacit.audit(made("ScheduledExperts"), seed=value)) is REFUSED
-
-
-@examples(25)
-@given(name=st.sampled_from(sorted(PLANS)), value=values)
-def test_small_instances(name, value):
-    """Anything but a length is refused by plans that ask for one; what comes is small plans."""
-    found = attempt(lambda: made(name).small_instances(value))
-    assert found is REFUSED or all(isinstance(small.plan, tacit.Plan) for small in found)
-    if name == "ScheduledExperts" and found is not REFUSED:
-        assert isinstance(value, Integral)
 
 
 def test_audit_reports():

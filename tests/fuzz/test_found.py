@@ -11,7 +11,7 @@ import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.plans import made, start
 from tacit.accounting.composition import compose
-from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sometimes, Sum
+from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, SamplerError, Sum
 from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
@@ -26,7 +26,9 @@ ANSWERED = {
     "tiny mu": lambda: Gaussian(1e-60).epsilon(5e-324),
     "whole mu": lambda: compose([Gaussian(10**12), Gaussian(1)]),
     "huge width": lambda: BoundedRange(1e308).delta(0.0),
-    "tiny probability": lambda: Sometimes(5e-324, BoundedRange(0.3)).delta(0.0),
+    "tiny probability": lambda: LazyChain.of_hazards(5e-324, 0.0, decisions=1, bit=0.0, draw=BoundedRange(0.3)).delta(
+        0.0
+    ),
     "huge price": lambda: SamplerError(Pure(1.0), 1e300, 3).delta(1e300),
     "far points": lambda: tacit.domains.Ball(N).contains([1e308] * N),
     "far projections": lambda: tacit.domains.Simplex(N).project([1e308, -1e308, 0.0]),
@@ -36,7 +38,7 @@ ANSWERED = {
     "huge epsilon": lambda: Pure(1e308).renyi(np.array([1.5, 1e8])),
     "chains that never keep": lambda: LazyChain(39, 0.0, 0.8, 1e9, BoundedRange(2e18), drift=1.0).epsilon(1e-6),
     "bounds at small integers": lambda: made("doubling").regret_bound_at(np.int8(100)),
-    "negative zero": lambda: tacit.environments.PricingCurve(5, spread=-0.0).losses(stream(), [[0.5]]),
+    "negative zero": lambda: tacit.environments.PricingCurve(5, spread=-0.0).functions(stream()),
     "small integers": lambda: tacit.plan(tacit.Experts(n=np.int8(100), horizon=np.int8(100)), epsilon=1.0, delta=1e-6),
 }
 REFUSALS = {

@@ -25,7 +25,6 @@ CURVES = {
     curves.Approximate: nearly(value=1.0, at=1e-6),
     curves.BoundedRange: nearly(width=0.3),
     curves.Renyi: nearly(orders=one_of([2.0, 3.0], [2.0], []), values=one_of([1.0, 1.0], [0.5], [math.inf, math.inf])),
-    curves.Sometimes: nearly(probability=one_of(0.1, 1e-300, 1.0), draw=one_of(RANGE, GAUSSIAN)),
     curves.Repeated: nearly(
         curve=one_of(PURE, curves.Gaussian(0.1), curves.BoundedRange(1e-5)), count=one_of(3, 10**12)
     ),

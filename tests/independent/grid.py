@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import tacit
@@ -176,40 +176,19 @@ def every_cell() -> Iterator[Cell]:
     return (Cell(*values) for values in product(RELATIONS, PEOPLE, EPSILONS, DELTAS, HORIZONS))
 
 
-def covering() -> list[Cell]:
-    """So few cells that any two values of two axes still meet, at both deltas: greedy, and always the same."""
-    cells = [cell for cell in every_cell() if cell.delta == 0]
-    left = {pair for cell in cells for pair in _pairs(cell)}
-    chosen = []
-    while left:
-        best = max(cells, key=lambda cell: len(left.intersection(_pairs(cell))))
-        left -= set(_pairs(best))
-        chosen.append(best)
-    return [cell._replace(delta=delta) for cell in chosen for delta in DELTAS]
-
-
 def a_few(entry: Entry) -> list[Cell]:
     """What every change is held to: the same cells for all, without fifty rounds of a person where they take long."""
     return [cell for cell in FEW if not (entry.slowest and cell.people == 50)]
 
 
 def the_rest(entry: Entry) -> list[Cell]:
-    """All cells that `a_few` leaves out: together they are the grid, 360.
-
-    The four slow entries (LazyExperts, L2P, LazyFixedShare, LipschitzNet) have 325: of the 40 with
-    delta > 0 in which a person stands in fifty rounds only one of the few, and those of `covering`.
-    """
-    needed = covering()
+    """All other cells; the slow entries leave out those with delta > 0 in which fifty rounds of a person count."""
 
     def left_out(cell: Cell) -> bool:
-        return cell.people == 50 <= (cell.horizon or 0) and cell.delta > 0 and cell not in (*needed, *FEW)
+        return entry.slow and cell.people == 50 <= (cell.horizon or 0) and cell.delta > 0
 
     few = a_few(entry)
-    return [cell for cell in every_cell() if cell not in few and not (entry.slow and left_out(cell))]
-
-
-def _pairs(cell: Cell) -> list[tuple[Any, ...]]:
-    return list(combinations(enumerate(cell), 2))
+    return [cell for cell in every_cell() if cell not in few and not left_out(cell)]
 
 
 def contract_of(entry: Entry, cell: Cell) -> dict[str, Any] | None:

@@ -1,8 +1,7 @@
 """Cube noise: the radius, the vector and its privacy against exact laws."""
 
-import copy
 from fractions import Fraction
-from math import comb, exp, log
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.cube import CubeNoise, CubeRadius, cube_rate, least_cube_rate
 from tacit.noise.discrete_laplace import SMALLEST_RATE
 from tacit.noise.noisy_vectors import vector_grid
-from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import CubeTree
 from tacit.noise.running_sums.accumulators import LossRecords
 
@@ -49,31 +47,6 @@ def test_radii_have_their_law(rate, dimension):
     assert fits(draws, law)
     assert not fits(draws, radius_law(1.05 * rate, dimension, 4000))
     assert not fits(draws, radius_law(rate, dimension + 1, 4000))
-
-
-def test_coins_make_the_radius_exact():
-    """C(M+d, d) times the coins' product is a multiple of (2M+1)^d."""
-    for d in (1, 3, 7):
-        ratios = [
-            comb(m + d, d) * np.prod([(2 * m + 1) / (2 * m + 2 * i) for i in range(1, d + 1)]) / (2 * m + 1) ** d
-            for m in range(20)
-        ]
-        np.testing.assert_allclose(ratios, ratios[0], rtol=1e-12)
-
-
-@pytest.mark.parametrize("dimension", [1, 2, 3, 10, 30])
-def test_variances_are_at_most_those_of_the_continuous_law(dimension):
-    for rate in {1.0, 1 / dimension, 0.02}:
-        m = np.arange(int((dimension * 8 + 100) / rate))
-        logs = dimension * np.log(2.0 * m + 1) - rate * m
-        weights = np.exp(logs - logs.max())
-        variance = (weights * m * (m + 1)).sum() / weights.sum() / 3
-        continuous = (dimension + 1) * (dimension + 2) / (3 * rate**2)
-        assert 0.8 * continuous < variance <= continuous
-        # Given its radius a coordinate is sub-Gaussian with its own variance.
-        for radius, order in ((1, 0.5), (7, 0.3), (50, 2.0)):
-            mean = np.exp(order * np.arange(-radius, radius + 1)).mean()
-            assert np.log(mean) <= order**2 * radius * (radius + 1) / 6
 
 
 def test_rates():
@@ -120,35 +93,10 @@ def test_vectors_have_their_law():
     assert abs(outside - weights[7:].sum() / weights.sum()) < 4.9 * 0.5 / len(draws) ** 0.5
 
 
-def test_blocks_loops_states_and_copies():
-    whole = cube(0.01, 5).draw(20_000)
-    source = cube(0.01, 5)
-    pieces = [source.draw(5 * count) for count in (1, 0, 3, 200, 1, 1500)]
-    np.testing.assert_array_equal(np.concatenate(pieces), whole[: 5 * 1705])
-    other = cube(0.01, 5, key=40)
-    other.load_state_dict(source.state_dict())
-    for twin in (copy.deepcopy(source), other):
-        np.testing.assert_array_equal(twin.draw(1000), whole[8525:9525])
-    with pytest.raises(InvalidInput, match="not the state"):
-        other.load_state_dict({**source.state_dict(), "radii": None})
-
-
 def test_high_dimensions_draw_little_ahead():
     source = cube(2.0**-26, 20_000)
     assert source.draw(20_000).shape == (20_000,)
     assert source._radii._sizes._drawn < 10 * 20_001
-
-
-def test_streams_by_name():
-    one = CubeNoise.from_streams(Randomness.replayable(1), "noise", 0.01, 3)
-    two = CubeNoise.from_streams(Randomness.replayable(1), "noise", 0.01, 3)
-    np.testing.assert_array_equal(one.draw(30), two.draw(30))
-    secret = CubeNoise.from_streams(Randomness.secret(), "noise", 0.01, 3)
-    secret.draw(3)
-    assert secret.private
-    assert secret.state_dict() == {}
-    with pytest.raises(InvalidInput, match="cannot be copied"):
-        copy.deepcopy(secret)
 
 
 def test_refusals():

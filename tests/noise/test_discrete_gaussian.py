@@ -1,17 +1,14 @@
 """The sampler reads exactly the bits it should, in numpy and in C, in any blocks, and has the law it should."""
 
-import mpmath
 import numpy as np
 import pytest
 from scipy import stats
 
-from noise.keyed import gaussian, generator, planted
+from noise.keyed import gaussian, planted
 from tacit.noise import discrete_gaussian as digits
 from tacit.noise.discrete_gaussian import (
-    LARGEST,
     LARGEST_DRAW,
     SIGMA_SQUARED,
-    UNDECIDED,
     DiscreteGaussian,
     gaussian_table,
 )
@@ -87,42 +84,8 @@ def test_extreme_words(way):
     assert planted_source([2**192 - 1] * 4)[1].tolist() == [LARGEST_DRAW]
 
 
-def test_blocks_and_loops_draw_the_same(way):
-    whole = gaussian().draw(40_000)
-    source = gaussian()
-    sizes = [1, 0, 10, 7, 256, 1000, 3, 16_384, 20_000]
-    pieces = np.concatenate([source.draw(size) for size in sizes])
-    np.testing.assert_array_equal(pieces, whole[: pieces.size])
-
-
 def test_the_loops_in_c_draw_what_numpy_draws(both_ways):
     np.testing.assert_array_equal(*both_ways(lambda: gaussian(9).draw(200_000)))
-
-
-def base_draws(count):
-    """Base draws, one after the other, taken apart from draws of z by their words."""
-    words = np.asarray(generator(21).bit_generator.random_raw(count))
-    table = gaussian_table()
-    cells = words.view(np.uint16)
-    draws = table.guide.take(cells).astype(np.int64)
-    fine = np.asarray(generator(22).bit_generator.random_raw(draws.size)) >> np.uint64(16)
-    searched = table.high.searchsorted((cells.astype(np.uint64) << np.uint64(48)) | fine) - LARGEST
-    return np.where(draws == UNDECIDED, searched, draws)
-
-
-def chi_square(draws, thresholds):
-    """The p-value of draws cut into cells of about 1/200 of the probability each."""
-    cumulative = np.array([float(c) / 2.0**192 for c in thresholds])
-    edges = np.searchsorted(cumulative, np.arange(1, 200) / 200)
-    masses = np.diff(np.concatenate([[0.0], cumulative[edges], [1.0]]))
-    cells = np.searchsorted(edges, draws + LARGEST)
-    return stats.chisquare(np.bincount(cells, minlength=200), masses * draws.size).pvalue
-
-
-def test_base_draws_have_their_law_and_the_test_has_teeth():
-    draws, thresholds = base_draws(2**17), gaussian_table().thresholds
-    assert chi_square(draws, thresholds) > FALSE_ALARM
-    assert chi_square(np.rint(draws * 0.98).astype(np.int64), thresholds) < FALSE_ALARM
 
 
 def test_law_of_the_draws():
@@ -141,27 +104,6 @@ def test_wide_draws():
     pairs = two.draw(2000).reshape(-1, 2)
     np.testing.assert_array_equal(one.draw_wide(1000), pairs[:, 0] + 2**28 * pairs[:, 1])
     assert LARGEST_DRAW * (1 + 2**28) < 2**63
-
-
-def test_convolution_in_miniature():
-    """Lemma 2 for s = 6, k = 3, by full enumeration: within its bound, and the bound is not idle."""
-    s, k, reach = 6, 3, 90
-    with mpmath.workprec(300):
-        law = [mpmath.exp(-mpmath.mpf(j * j) / (2 * s * s)) for j in range(reach + 1)]
-        weight = mpmath.fsum(law) * 2 - 1
-        wide = s * s * (1 + k * k)
-        total = mpmath.fsum(mpmath.exp(-mpmath.mpf(j * j) / (2 * wide)) for j in range(-800, 801))
-
-        def error(z):
-            both = (law[abs(z - k * b)] * law[abs(b)] for b in range(-reach, reach + 1) if abs(z - k * b) <= reach)
-            ratio = mpmath.fsum(both) / weight**2 * total / mpmath.exp(-mpmath.mpf(z * z) / (2 * wide))
-            return abs(mpmath.log(ratio))
-
-        worst = mpmath.log(max(error(z) for z in range(60)), 2)
-        r = s / mpmath.sqrt(1 + k * k)
-        epsilon = 2 * mpmath.exp(-2 * mpmath.pi**2 * r * r)
-        bound = mpmath.log(mpmath.log((1 + epsilon) / (1 - epsilon)), 2)
-    assert -102 < worst < bound < -100
 
 
 def test_streams_by_name():

@@ -5,20 +5,11 @@ from itertools import pairwise
 
 import mpmath
 import numpy as np
-import pytest
 
 from tacit.noise.discrete_gaussian import LARGEST, UNDECIDED, gaussian_table, gaussian_thresholds
 from tacit.noise.sampler_bounds import TAU_PER_DRAW
 
 SHA256 = "eb28d8c557cf1af02ba70dab68f4cd1510d62d75b6860700ed7050abc827dfd7"
-THRESHOLDS = {
-    -4000: "000000000000000000000000000000000000000000000637",
-    -1024: "000217c085503e789f713aa63e42a4c715ca3a33c8250c15",
-    -256: "28bc9f86035aed6b90fbb358e90141d001246cd5198c4388",
-    -1: "7fccef759857935ee5e069875fe8a8e3a0163eb067d76c7c",
-    0: "8033108a67a86ca11a1f9678a017571c5fe9c14f98289383",
-    1: "8099316c267ba25b5af7998c3d89c98439bc77d9fdc2a51a",
-}
 
 
 def digest(thresholds):
@@ -30,7 +21,6 @@ def test_thresholds_by_integers():
     assert len(thresholds) == 2 * LARGEST + 1
     assert thresholds[-1] == 2**192
     assert digest(thresholds) == SHA256
-    assert {k: f"{thresholds[k + LARGEST]:048x}" for k in THRESHOLDS} == THRESHOLDS
 
 
 def test_thresholds_by_arbitrary_precision():
@@ -42,17 +32,6 @@ def test_thresholds_by_arbitrary_precision():
             running += half[abs(k)]
             thresholds.append(int(mpmath.floor(mpmath.ldexp(running / total, 192))) if k < LARGEST else 2**192)
     assert digest(thresholds) == SHA256
-
-
-@pytest.mark.parametrize(
-    ("k", "text"),
-    [(0, ".001558368282818096398"), (256, ".000945198142652903710"), (1024, "5.22774319394083405e-7")],
-)
-def test_probabilities(k, text):
-    thresholds = gaussian_table().thresholds
-    with mpmath.workdps(40):
-        probability = mpmath.ldexp(thresholds[k + LARGEST] - thresholds[k + LARGEST - 1], -192)
-        assert abs(probability / mpmath.mpf(text) - 1) < 1e-17
 
 
 def test_total_variation_of_the_table():

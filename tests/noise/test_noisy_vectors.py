@@ -25,7 +25,7 @@ def test_geometric_noise_leaks_its_rate_times_the_largest_shift(scale, sides):
     assert 0 <= 1 - rate * grid.units * Fraction(scale) < 2**-50
     ends = grid.records.quantised(np.array([[0.0] * 3, [1.0] * 3, [0.5] * 3]), grid.units, 1.0)
     shift = int(np.abs(ends[1] - ends[0 if sides == 2 else 2]).sum())
-    assert shift == grid.records.l1_shift(grid.units)
+    assert shift == grid.records.pure_shift("laplace", grid.units)
     assert Fraction(grid.curve.pure()) >= 2 * rate * shift
     assert grid.curve.pure() == pytest.approx(3 * sides / scale, rel=1e-12)
     assert grid.units == 2**24 or grid.rate < 2**-31
@@ -47,7 +47,7 @@ def test_cube_noise_leaks_its_rate_times_the_largest_coordinate(scale, sides):
     grid = vector_grid("cube", scale, LossRecords(3, sides), rounds=2)
     assert grid.numerics == EXACT
     assert grid.curve.pure() == pytest.approx(sides / scale, rel=1e-12)
-    assert Fraction(grid.curve.pure()) >= 2 * Fraction(grid.rate) * grid.records.largest_shift(grid.units)
+    assert Fraction(grid.curve.pure()) >= 2 * Fraction(grid.rate) * grid.records.pure_shift("cube", grid.units)
     crowded = vector_grid("cube", 1e-4, LossRecords(10_000), rounds=1)
     assert crowded.rate == 1e-4
     assert crowded.curve.pure() < 1e4 - 1000, "more noise than was asked for is stated"

@@ -8,10 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from noise.keyed import gaussian
+from noise.keyed import gaussian, uniforms
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.noise.cube import CubeNoise
+from tacit.noise.cube import CubeNoise, CubeRadius
 from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.discrete_laplace import DiscreteLaplace
 from tacit.noise.randomness import Process, Randomness
 from tacit.noise.running_sums import Tree
 from tacit.noise.running_sums.accumulators import VectorRecords
@@ -22,26 +23,42 @@ def secret():
     return DiscreteGaussian.from_streams(Randomness.secret(), "noise")
 
 
-@pytest.mark.parametrize("used", [0, 10, 300, POOL + 5])
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda source: pickle.loads(pickle.dumps(source))])
-def test_replayable_copies_go_on_bit_for_bit(used, copied):
-    source = gaussian()
-    source.draw(used)
-    twin = copied(source)
-    np.testing.assert_array_equal(source.draw(3 * POOL), twin.draw(3 * POOL))
+SOURCES = {
+    "gaussian": gaussian,
+    "laplace": lambda key=3: DiscreteLaplace(uniforms(key), 2.0**-27),
+    "cube": lambda key=3: CubeNoise(CubeRadius(uniforms(key), uniforms(key + 1), 0.01, 5), uniforms(key + 2)),
+}
 
 
-@pytest.mark.parametrize("used", [0, 10, 300, POOL + 5])
-def test_replayable_states_go_on_bit_for_bit(used):
-    source, other = gaussian(3), gaussian(77)
-    source.draw(used)
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+def test_blocks_states_and_copies_go_on_bit_for_bit(make):
+    """In numpy and in C, across the ends of pools."""
+    whole, source = make().draw(5 * 16_000), make()
+    for used in (0, 5, 300, 5 * 1000, POOL + 1):
+        source.draw(used)
+    taken = 5 + 300 + 5 * 1000 + POOL + 1
+    state, other = source.state_dict(), make(77)
     other.draw(5)
-    state = source.state_dict()
     other.load_state_dict(state)
-    wanted = source.draw(1000)
-    np.testing.assert_array_equal(other.draw(1000), wanted)
-    other.load_state_dict(state)
-    np.testing.assert_array_equal(other.draw(1000), wanted)
+    again = make(50)
+    again.load_state_dict(state)
+    for twin in (copy.deepcopy(source), pickle.loads(pickle.dumps(source)), other, again, source):
+        np.testing.assert_array_equal(twin.draw(5 * 8000), whole[taken : taken + 5 * 8000])
+    source.renew()
+    assert not np.array_equal(source.draw(100), whole[taken + 5 * 8000 :][:100]), "what was drawn ahead is gone"
+
+
+@pytest.mark.parametrize("kind", [CubeNoise, DiscreteLaplace, DiscreteGaussian], ids=lambda kind: kind.__name__)
+def test_streams_by_name(kind):
+    options = {CubeNoise: (0.01, 3), DiscreteLaplace: (0.01,)}.get(kind, ())
+    one, two = (kind.from_streams(Randomness.replayable(1), "noise", *options) for _ in range(2))
+    np.testing.assert_array_equal(one.draw(30), two.draw(30))
+    hidden = kind.from_streams(Randomness.secret(), "noise", *options)
+    hidden.draw(3)
+    assert hidden.private > one.private
+    assert hidden.state_dict() == {}
+    with pytest.raises(InvalidInput, match="cannot be copied"):
+        copy.deepcopy(hidden)
 
 
 def test_draws_are_given_out_once():

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
-from unittest import mock
 
 import mpmath
 import numpy as np
+import pytest
 
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
 from tacit.accounting import chain_profiles as few_steps
 from tacit.accounting import chain_profiles as smoothed_walk
-from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated, Sometimes
+from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.algorithms.experts import HedgeOnSums
 from tacit.algorithms.experts.lazy_experts import LazyExperts
@@ -26,8 +26,6 @@ from tacit.domains import Ball
 from tacit.errors import PrivacyError
 from tacit.losses import LogisticLoss
 from tacit.noise import noisy_vectors
-from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Experts, Stochastic
 from tacit.runtime import doubling
 from tacit.runtime.target import Target
@@ -39,41 +37,16 @@ def _compared(instance: str, quantity: str, certified: float, lower: float) -> F
     return Finding("reference", instance, quantity, certified, lower, violation=bool(lower > certified))
 
 
-def certain_coin() -> Finding:
-    """A coin that one neighbour always keeps: the other's redraws, of probability 1 - e^-1/2, give it away."""
-    chain = lazy.LazyChain(5, 0.5, 1.0, 0.5, Renyi([2.0], [0.1]))
-    return _compared("a coin that may be certain", "delta at epsilon=3", chain.delta(3.0), float(-np.expm1(-0.5)))
-
-
 def tiny_delta() -> Finding:
     """A Gaussian step at an epsilon where its delta is no float: it is not pure all the same."""
-    curve = Sometimes(0.3, Gaussian(1e-3))
+    curve = lazy.LazyChain(1, 0.7, 0.7, 0.0, Gaussian(1e-3))
     return _compared("a draw in Gaussian noise", "delta at epsilon=700", curve.delta(700.0), 5e-324)
-
-
-def tiny_coin() -> Finding:
-    """A redraw of probability 1e-15, or 1.05e-15 under the neighbour: the log ratio in 50 digits."""
-    chain = LazyExperts(Experts(n=2, horizon=2), eta=5e-17, force=1e-15).guarantee.curve
-    with mpmath.workdps(50):
-        hazard = -mpmath.log(1 - mpmath.mpf(1e-15))
-        exact = mpmath.log(mpmath.expm1(-hazard - mpmath.mpf(5e-17)) / mpmath.expm1(-hazard))
-    return _compared("a coin below the floats", "epsilon at delta=0", chain.epsilon(0.0), float(exact) * (1 - 1e-9))
 
 
 def two_failures() -> Finding:
     """Two mechanisms that reveal everything with probability .01, and nothing otherwise."""
     whole = composition.compose([Approximate(0.0, 0.01), Approximate(0.0, 0.01)])
     return _compared("two failing mechanisms", "delta at epsilon=1", whole.delta(1.0), 1 - 0.99**2)
-
-
-def four_responses() -> Finding:
-    """Randomised response four times: all four answers are true with probability p^4, at a loss of 4 epsilon."""
-    whole = composition.compose([Pure(0.5)] * 4)
-    with mpmath.workdps(30):
-        true = 1 / (1 + mpmath.exp(-0.5))
-        places = ((4 - 2 * k, mpmath.binomial(4, k) * true ** (4 - k) * (1 - true) ** k) for k in range(5))
-        exact = sum(chance * max(0, 1 - mpmath.exp(0.9 - 0.5 * place)) for place, chance in places)
-    return _compared("randomised responses", "delta at epsilon=0.9", whole.delta(0.9), float(exact) * (1 - 1e-9))
 
 
 def mixed_relations() -> Finding:
@@ -102,16 +75,6 @@ def shown_epsilon() -> Finding:
     contract = Guarantee(Pure(0.50001), 0.0, "an answer", "randomised response")
     shown = float(str(contract).split("epsilon=")[1].split(" ")[0])
     return _compared("a printed contract", "epsilon", shown, contract.epsilon())
-
-
-def huge_cubes() -> Finding:
-    """Noise for three million experts, as it is added: beyond 2^53 float64 shows whether the data are even."""
-    grid = noisy_vectors.vector_grid("cube", 5e4, LossRecords(3 * 10**6), 1)
-    radius = int(grid.records.dimension / grid.rate)  # all radii are close to it
-    noise = Randomness.replayable(5).stream("points").integers(-radius, radius + 1, 10_000)
-    even, odd = ((np.abs(noise) > 2**53) & (np.mod(noise + record, 4) == 2) for record in (0.0, 1.0))
-    certified = grid.curve.delta(grid.curve.pure())
-    return _compared("cube noise", "delta at its own epsilon", certified, float(even.mean()) * (not odd.any()))
 
 
 def wide_draws(count: int, end: float) -> Finding:
@@ -143,17 +106,6 @@ def many_tosses() -> Finding:
     places = 0.3 * np.arange(-50, 51)
     exact = float(law @ np.maximum(0.0, -np.expm1(4.0 - places)))
     return _compared("fifty tosses", "delta at epsilon=4", chain.delta(4.0), exact)
-
-
-def last_digit() -> Finding:
-    """The end of a search is at most delta alone, and above it among others by one unit in the last place."""
-
-    def profile(epsilons: Any) -> Any:
-        return 1e-3 * (1 + 4e-16 * (len(epsilons) > 1)) * np.exp(4.6 - np.minimum(epsilons, 4.6))
-
-    with mock.patch.object(chain_profiles.ChainProfile, "_best", return_value=profile):
-        found = chain_profiles.ChainProfile(width=0.76, decisions=16, chance=0.4)._epsilon_near(4.6, 1e-3, 4.6)
-    return _compared("a search that ends in the last digit", "epsilon at delta=.001", found, 4.6)
 
 
 def curved_model() -> Finding:
@@ -273,18 +225,21 @@ CONTROLS: tuple[Control, ...] = (
         "the noise of a contract is believed, whatever its parameters make", "accounting",
         swap(algorithms, "check_noise", lambda honest: lambda *_: None),
         by_test(
-            "verification.test_noise", "test_noise_that_the_parameters_do_not_make_raises", HedgeOnSums,
+            "verification.test_verify", "test_noise_that_the_parameters_do_not_make_raises", HedgeOnSums,
             Experts(n=4, horizon=300), 1e-6,
         ),
     ),
     Control(
         "infinite divergences left out", "accounting", swap(conversion, "_divergences", _infinite_is_nothing),
-        certain_coin,
+        by_test("accounting.test_lazy", "test_a_coin_that_may_be_certain_is_never_free", Renyi([2.0], [0.1])),
     ),
     Control(
         "a delta that underflows is pure", "accounting", swap(conversion, "LEAST_DELTA", lambda honest: 0.0), tiny_delta
     ),
-    Control("keep probabilities as floats", "accounting", swap(lazy.LazyChain, "coin", _floats_only), tiny_coin),
+    Control(
+        "keep probabilities as floats", "accounting", swap(lazy.LazyChain, "coin", _floats_only),
+        by_test("accounting.test_lazy", "test_a_coin_below_the_floats_is_seen"),
+    ),
     Control(
         "half the range is the worst loss", "accounting", swap(smoothed_walk, "response", _half_the_range),
         lambda: wide_draws(20, 1.713),
@@ -303,7 +258,12 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a search for epsilon ends where it began", "accounting",
-        swap(chain_profiles.ChainProfile, "_epsilon_near", _first_of_none), last_digit,
+        swap(chain_profiles.ChainProfile, "_epsilon_near", _first_of_none),
+        by_test(
+            "accounting.test_chain_profiles",
+            "test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero",
+            fixtures=(pytest.MonkeyPatch.context,),
+        ),
     ),
     Control(
         "curvature forgotten where the loss is not steep", "stochastic",
@@ -315,7 +275,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "a response less than there are", "accounting", swap(composition, "_binomial_walk", _one_step_less),
-        four_responses,
+        by_test("accounting.test_composition", "test_equal_responses_are_binomial", 0.1, 100),
     ),
     Control(
         "epsilons of both relations added", "accounting", swap(Guarantee, "as_replacement", _same_number),
@@ -327,7 +287,8 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "cube noise that float64 cannot hold", "accounting",
-        swap(noisy_vectors, "least_cube_rate", lambda honest: lambda *parts: 2.0**-32), huge_cubes,
+        swap(noisy_vectors, "least_cube_rate", lambda honest: lambda *parts: 2.0**-32),
+        by_test("noise.test_cube", "test_plans_for_many_experts_have_noise_that_float64_holds", 3 * 10**6, 0.01),
     ),
     Control(
         "epsilon shown rounded to nearest", "accounting",

@@ -232,7 +232,7 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a supremum taken at points (batched Tsallis)", "arms",
         swap(StepCost, "cell_bounds", _at_a_point),
-        by_test("algorithms.arms.test_batched_tsallis", "test_cells_bound_every_point_inside"),
+        by_test("algorithms.arms.test_step_cost", "test_cells_bound_every_point_inside", (100, 1000, 5.0)),
     ),
     Control(
         "Newton's tolerance left out of the cells (batched Tsallis)", "arms",

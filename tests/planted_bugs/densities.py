@@ -16,8 +16,7 @@ from tacit.auditing.draws import law, release
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.domains import Ball, Box
-from tacit.losses.bent import QuadraticLoss
-from tacit.losses.loss import LinearLoss, LogisticLoss
+from tacit.losses.loss import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.plan import Plan

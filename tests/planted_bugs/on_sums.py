@@ -20,8 +20,9 @@ from tacit.noise.cube import CubeNoise, CubeRadius
 from tacit.noise.discrete_laplace import geometric
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree
+from tacit.noise.running_sums import Buffered, CubeTree, Tree
 from tacit.noise.running_sums.accumulators import LossRecords, tree_levels
+from tacit.noise.running_sums.tree import NodeTree
 from tacit.problems import Tracking
 from tacit.runtime.plan import Plan
 
@@ -70,16 +71,16 @@ def _on_the_sphere(honest: Any, self: CubeNoise, count: int) -> Any:
 def _coordinate_noise() -> Any:
     """Laplace noise of scale 1/epsilon on each of N coordinates, as printed."""
     return both(
-        swap(LossRecords, "l1_move", lambda honest: property(lambda self: 1.0)),
-        swap(LossRecords, "l1_shift", lambda honest: lambda self, units: units),
+        swap(LossRecords, "move", lambda honest: lambda self, noise: 1.0),
+        swap(LossRecords, "pure_shift", lambda honest: lambda self, noise, units: units),
     )
 
 
 def _half_cube() -> Any:
     """Cube noise for losses that move by half as much as they may."""
     return both(
-        swap(LossRecords, "largest_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
-        swap(LossRecords, "largest_shift", lambda honest: lambda self, units: honest(self, units) // 2),
+        swap(LossRecords, "move", lambda honest: lambda self, noise: honest(self, noise) / 2),
+        swap(LossRecords, "pure_shift", lambda honest: lambda self, noise, units: honest(self, noise, units) // 2),
     )
 
 
@@ -105,8 +106,13 @@ def _descent(noise: str, **options: Any) -> Plan:
 CONTROLS: tuple[Control, ...] = (
     Control(
         "sensitivity halved (Hedge)", "experts",
-        swap(LossRecords, "l2_move", lambda honest: property(lambda self: honest.fget(self) / 2)),
+        swap(LossRecords, "move", lambda honest: lambda self, noise: honest(self, noise) / 2),
         lambda: replayed(hedge_plan(Buffered(STEPS))),
+    ),
+    Control(
+        "sensitivity of one coordinate for all (Hedge)", "experts",
+        swap(LossRecords, "move", lambda honest: lambda self, noise: 1.0),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "products with a matrix not clipped (Hedge)", "experts",
@@ -133,7 +139,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "off-by-one tree: a level is not counted (cube)", "sums",
-        swap(LaplaceTree, "nodes", column(lambda self: tree_levels(self.steps, self.base) - 1)),
+        swap(NodeTree, "nodes", column(lambda self: tree_levels(self.steps, self.base) - 1)),
         lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
     ),
     Control(

@@ -17,7 +17,7 @@ import tacit
 from sweeps import sweep_child
 from tacit.algorithms.experts import ScheduledExperts
 from tacit.domains import Box
-from tacit.environments.bandit import Pricing
+from tacit.environments.bandit import Routing
 from tacit.environments.experts import BernoulliGap, Replay
 from tacit.errors import InvalidInput, MissingExtra
 from tacit.planning.planner import CATALOGUE
@@ -212,10 +212,10 @@ def test_backend_that_only_gives_lists():
 
 
 def test_problems_without_experts():
-    world = Pricing(2000)
+    world = Routing(horizon=2000)
     result = sweep(world.problem, [PRIVATE], lambda problem: world, runs=1)
     [summary] = result.summaries()
-    assert summary["dimension"] == 2
+    assert summary["dimension"] == 7
     assert summary["n"] is None
 
 
@@ -292,7 +292,7 @@ MODELS = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.Logist
         ({"privacies": [1.0]}, "pairs"),
         ({"privacies": [(-1.0, 0.0)]}, "'epsilon'"),
         ({"environments": "nowhere"}, "'gap', 'switching', 'perfect' or 'fair'"),
-        ({"problems": Pricing(100).problem}, "Bandit simulations must be 'moving'"),
+        ({"problems": Routing(horizon=100).problem}, "Bandit simulations must be 'moving'"),
         ({"problems": MODELS}, "Stochastic has no environments by name"),
         ({"problems": Experts(n=2, horizon=None)}, "needs a number of rounds"),
         ({"environments": lambda problem: BernoulliGap(5, 50)}, "5"),

@@ -1,11 +1,13 @@
-"""Few draws, step by step: a bound on every sequence of draws, and the best one where that is known."""
+"""Few draws, step by step, and columns of running sums: against their definitions."""
 
 import mpmath as mp
 import numpy as np
 import pytest
 
 import tacit
-from tacit.verification.chains import FewLeak, Profile, binomial_chances
+from tacit.verification.chains import FewLeak, Profile, Walk, binomial, binomial_chances
+from tacit.verification.facts import Facts
+from tacit.verification.sums import Shift, _columns
 
 
 def test_one_draw_is_the_worst_of_all():
@@ -36,7 +38,7 @@ def test_binomial_chances_are_never_too_small_and_hardly_too_large(count, chance
 
 def test_steps_are_above_every_sequence_of_draws():
     width, draws = 0.4, 7
-    leak = FewLeak(width, draws, 1.0, 0.0, [])
+    leak, walk = FewLeak(width, draws, 1.0, 0.0, []), Walk(width, 4.0, binomial(draws, 1.0, 1e-12), 1e-12)
     generator = np.random.default_rng(1)
     closest = 0.0
     for attempt in range(30):
@@ -48,7 +50,7 @@ def test_steps_are_above_every_sequence_of_draws():
         for epsilon in (0.1, 0.8, 1.2):
             exact = np.sum(chances * np.maximum(-np.expm1(epsilon - losses), 0.0))
             bound = float(leak.delta(mp.mpf(epsilon)))
-            assert exact <= bound
+            assert exact <= bound <= walk(np.array([epsilon]))[0]
             closest = max(closest, exact / bound)
     assert closest > 0.9
 
@@ -63,3 +65,24 @@ def test_plans_of_a_few_tosses_follow_and_forged_ones_do_not(algorithm):
     assert verdict.answer == "yes"
     assert 0.98 * made["epsilon"] < verdict.epsilon <= made["epsilon"]
     assert tacit.verify({**made, "epsilon": verdict.epsilon * 0.99}).answer == "no"
+
+
+BUFFERED = {"kind": "Buffered", "steps": 60, "decays": [0.5, 0.9, 0.99], "weights": [0.2, 0.1, 0.05]}
+
+
+def coefficients(mechanism):
+    pairs = list(zip(mechanism["weights"], mechanism["decays"], strict=True))
+    return [mp.mpf(1)] + [mp.fsum(mp.mpf(w) * mp.mpf(d) ** k for w, d in pairs) for k in range(1, 60)]
+
+
+@pytest.mark.parametrize("people", [1, 7, 60, 90])
+def test_columns_of_a_person_in_neighbouring_steps(people):
+    with mp.workdps(30):
+        c = coefficients(BUFFERED)
+        count = min(people, 60)
+        windows = [mp.fsum(c[max(0, k - count + 1) : k + 1]) for k in range(60)]
+        norm = min(mp.sqrt(mp.fsum(w**2 for w in windows)) * people / count, people * mp.sqrt(mp.fsum(x**2 for x in c)))
+        shift = Shift(losses=True, units=8, dimension=2, sides=2, people=people)
+        together, total = _columns(Facts(BUFFERED, "mechanism"), shift)
+        assert float(together / norm) == pytest.approx(1, abs=1e-20)
+        assert float(total / mp.fsum(c)) == pytest.approx(1, abs=1e-20)

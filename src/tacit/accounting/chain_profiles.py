@@ -137,7 +137,6 @@ class Draws:
 
     @property
     def most(self) -> int:
-        """The largest number of draws."""
         whole = self.sure + sum(count for count, chance in self.tosses if chance > 0)
         return whole if self.cap is None else min(whole, self.cap)
 
@@ -316,7 +315,6 @@ class SmoothedWalk:
         return np.where(found <= 1.0, found, 1.0)
 
     def kept_and_drawn(self, kept: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """W at the epsilons `kept`, and with one draw more, D W, at the epsilons `drawn`, of the same shape."""
         up = 1 / (1 + exp(-self.step))
         first, second, third = self(np.stack([kept, drawn - self.step, drawn + self.step]))
         return first, up * second + (1 - up) * third
@@ -404,11 +402,9 @@ class WorstDraws:
             self._values = self._rounded((1 - chance) * self._values + chance * self._drawn)
 
     def __call__(self, epsilon: FloatArray) -> FloatArray:
-        """The profile at each of these epsilons."""
         return self._at(epsilon, self._values)
 
     def kept_and_drawn(self, kept: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The profile at the epsilons `kept`, and with one draw more at the epsilons `drawn`."""
         return self(kept), self._at(drawn, self._one_more)
 
     @cached_property
@@ -578,7 +574,6 @@ class ChainProfile:
 
     @property
     def _covered(self) -> bool:
-        """Whether walks say anything here."""
         pairs = (pair for shift in self.shifts for pair in moved_pairs(self.least, self.spread, shift))
         certain = any(pair.certain or not all(map(isfinite, pair.losses)) for pair in pairs)
         return not certain and self.width <= WIDEST and (self.rounds <= MOST_ROUNDS or not self.shifts)

@@ -81,14 +81,14 @@ class Responses(Curve):
             return sum_up(v for value, count in zip(self.values, self.counts, strict=True) for v in [value] * count)
         return sum_up(value * count for value, count in zip(self.values, self.counts, strict=True)) * ROUND_UP
 
-    def epsilon(self, delta: float) -> float:
-        known = super().epsilon(delta)
+    def _epsilon(self, delta: float) -> float:
+        known = super()._epsilon(delta)
         if delta < _LEAST or max(self.counts) > _LONGEST:
             return known
         return min(known, smallest(lambda e: self._walked(e) <= delta, 0.0, self.pure(), 1e-12))
 
-    def delta(self, epsilon: float) -> float:
-        known = super().delta(epsilon)
+    def _delta(self, epsilon: float) -> float:
+        known = super()._delta(epsilon)
         return known if max(self.counts) > _LONGEST else min(known, max(self._walked(epsilon), _LEAST))
 
     def _walked(self, epsilon: float) -> float:
@@ -159,8 +159,8 @@ class TwoSteps(Curve):
     def pure(self) -> float:
         return 2 * self.curve.pure()
 
-    def epsilon(self, delta: float) -> float:
-        known = super().epsilon(delta)
+    def _epsilon(self, delta: float) -> float:
+        known = super()._epsilon(delta)
         if delta == 0:
             return known
         half = 0.0
@@ -172,9 +172,8 @@ class TwoSteps(Curve):
                 break
         return known
 
-    def delta(self, epsilon: float) -> float:
-        epsilon = check_number("TwoSteps", "epsilon", epsilon, above=0.0, closed_low=True)
-        return min(super().delta(epsilon), self._at(epsilon / 2))
+    def _delta(self, epsilon: float) -> float:
+        return min(super()._delta(epsilon), self._at(epsilon / 2))
 
     def _at(self, half: float) -> float:
         return min(1.0, (1 + exp(min(half, 700.0))) * self.curve.delta(half) * ROUND_UP)
@@ -216,11 +215,10 @@ class Failing(Curve):
     def pure(self) -> float:
         return self.curve.pure() if self.failure == 0 else inf
 
-    def epsilon(self, delta: float) -> float:
-        delta = check_number("Failing", "delta", delta, above=0.0, below=1.0, closed_low=True)
+    def _epsilon(self, delta: float) -> float:
         return failing_epsilon(self.curve.epsilon, self.failure, delta)
 
-    def delta(self, epsilon: float) -> float:
+    def _delta(self, epsilon: float) -> float:
         return failing_delta(self.curve.delta(epsilon), self.failure)
 
 
@@ -254,7 +252,6 @@ class Composition(Curve):
 
     @cached_property
     def joint(self) -> Curve:
-        """The parts composed as one."""
         return joint(self.parts)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
@@ -263,12 +260,10 @@ class Composition(Curve):
     def pure(self) -> float:
         return sum_up(fail_closed(part.pure()) for part in self.parts)
 
-    def epsilon(self, delta: float) -> float:
-        delta = check_number("Composition", "delta", delta, above=0.0, below=1.0, closed_low=True)
+    def _epsilon(self, delta: float) -> float:
         return min(self.pure(), self.joint.epsilon(delta), self._basic(delta)) if delta > 0 else self.pure()
 
-    def delta(self, epsilon: float) -> float:
-        epsilon = check_number("Composition", "epsilon", epsilon, above=0.0, closed_low=True)
+    def _delta(self, epsilon: float) -> float:
         if epsilon >= self.pure():
             return 0.0
         known = min(self.joint.delta(epsilon), 1.0)
@@ -358,7 +353,6 @@ class Vector:
 
     @staticmethod
     def of(curve: Curve) -> Vector:
-        """Evaluate a curve once."""
         found = _Found()
         found.add(curve, 1)
         with np.errstate(all="ignore"):
@@ -386,7 +380,6 @@ def composed_vectors(vectors: Sequence[Vector]) -> Curve:
 
 
 def _whole(found: _Found) -> Curve:
-    """What the parts of a composition leak together."""
     whole = found.rest()
     failure = found.failure()
     if failure > 0:

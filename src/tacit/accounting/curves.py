@@ -29,7 +29,6 @@ from tacit.accounting.conversion import (
     renyi_delta,
     renyi_epsilon,
 )
-from tacit.accounting.conversion import log_mixture as log_mixture
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, check_integer, check_level, check_number, plain_fields, real_array
 
@@ -64,7 +63,9 @@ class Curve(ABC):
 
     def epsilon(self, delta: float) -> float:
         """The smallest certified epsilon at this delta."""
-        delta = check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True)
+        return self._epsilon(check_number(type(self).__name__, "delta", delta, above=0.0, below=1.0, closed_low=True))
+
+    def _epsilon(self, delta: float) -> float:
         pure = fail_closed(self.pure())
         if delta == 0:
             return pure
@@ -73,7 +74,9 @@ class Curve(ABC):
 
     def delta(self, epsilon: float) -> float:
         """The smallest certified delta at this epsilon."""
-        epsilon = check_number(type(self).__name__, "epsilon", epsilon, above=0.0, closed_low=True)
+        return self._delta(check_number(type(self).__name__, "epsilon", epsilon, above=0.0, closed_low=True))
+
+    def _delta(self, epsilon: float) -> float:
         pure = fail_closed(self.pure())
         if epsilon >= pure:
             return 0.0
@@ -159,15 +162,13 @@ class Pure(Curve):
     def pure(self) -> float:
         return self.value
 
-    def epsilon(self, delta: float) -> float:
-        delta = check_number("Pure", "delta", delta, above=0.0, below=1.0, closed_low=True)
+    def _epsilon(self, delta: float) -> float:
         # delta(eps) = (e^value - e^eps)/(e^value + 1), solved for eps.
         inner = np.exp(-self.value) * delta * 1.0
         solved = self.value + np.log1p(-min(1.0, delta + inner)) if delta + inner < 1 else 0.0
         return max(0.0, min(self.value, float(solved) * ROUND_UP))
 
-    def delta(self, epsilon: float) -> float:
-        epsilon = check_number("Pure", "epsilon", epsilon, above=0.0, closed_low=True)
+    def _delta(self, epsilon: float) -> float:
         return pure_delta(self.value, epsilon)
 
 
@@ -187,14 +188,12 @@ class Gaussian(Curve):
     def pure(self) -> float:
         return 0.0 if self.mu == 0 else float("inf")
 
-    def epsilon(self, delta: float) -> float:
-        delta = check_number("Gaussian", "delta", delta, above=0.0, below=1.0, closed_low=True)
+    def _epsilon(self, delta: float) -> float:
         if self.mu == 0 or delta == 0:
             return self.pure()
         return gaussian_epsilon(self.mu, delta)
 
-    def delta(self, epsilon: float) -> float:
-        epsilon = check_number("Gaussian", "epsilon", epsilon, above=0.0, closed_low=True)
+    def _delta(self, epsilon: float) -> float:
         return gaussian_delta(self.mu, epsilon)
 
 
@@ -217,12 +216,10 @@ class Approximate(Curve):
     def pure(self) -> float:
         return self.value if self.at == 0 else float("inf")
 
-    def epsilon(self, delta: float) -> float:
-        delta = check_number("Approximate", "delta", delta, above=0.0, below=1.0, closed_low=True)
+    def _epsilon(self, delta: float) -> float:
         return failing_epsilon(Pure(self.value).epsilon, self.at, delta)
 
-    def delta(self, epsilon: float) -> float:
-        epsilon = check_number("Approximate", "epsilon", epsilon, above=0.0, closed_low=True)
+    def _delta(self, epsilon: float) -> float:
         # The worst such mechanism reveals everything with probability `at`, else it is pure.
         return failing_delta(pure_delta(self.value, epsilon), self.at)
 
@@ -272,36 +269,6 @@ class Renyi(Curve):
 
 
 @dataclass(frozen=True)
-class Sometimes(Curve):
-    """A draw that happens only sometimes: kept with a probability that neighbours share.
-
-    Given the history, the step draws with probability at most `probability`, else keeps what it has:
-    (1/(alpha-1)) ln(1 + s (e^{(alpha-1) eps_d(alpha)} - 1)).
-    """
-
-    probability: float
-    draw: Curve
-
-    def __post_init__(self) -> None:
-        plain_fields(self)
-        check_number("Sometimes", "probability", self.probability, above=0, below=1, closed_low=True, closed_high=True)
-        _check_curve("Sometimes", self.draw)
-
-    def renyi(self, orders: FloatArray) -> FloatArray:
-        if self.probability == 0:
-            return np.zeros_like(orders)
-        return log_mixture(self.probability, (orders - 1) * self.draw.renyi(orders)) / (orders - 1) * ROUND_UP
-
-    def pure(self) -> float:
-        return self.draw.pure() if self.probability > 0 else 0.0
-
-    @cached_property
-    def profile(self) -> ChainProfile | None:
-        draw = self.draw
-        return ChainProfile(draw.width, 1, self.probability) if isinstance(draw, BoundedRange) else None
-
-
-@dataclass(frozen=True)
 class Repeated(Curve):
     """The same curve, composed `count` times."""
 
@@ -321,7 +288,7 @@ class Repeated(Curve):
 
     @cached_property
     def profile(self) -> ChainProfile | None:
-        one = self.curve.profile if isinstance(self.curve, BoundedRange | Sometimes) else None
+        one = self.curve.profile if isinstance(self.curve, BoundedRange) else None
         return None if one is None else replace(one, decisions=self.count)
 
 
@@ -387,8 +354,7 @@ class SamplerError(Curve):
     def _faithful(self) -> bool:
         return self._total == 0 and self.extra == 0 and self.exponent == 0
 
-    def delta(self, epsilon: float) -> float:
-        epsilon = check_number("SamplerError", "epsilon", epsilon, above=0.0, closed_low=True)
+    def _delta(self, epsilon: float) -> float:
         ideal, price = self._parts(epsilon)
         if price > ideal:  # the true delta falls with epsilon, so a smaller one may prove more
             ideal, price = min((self._parts(min(epsilon, e)) for e in (*_SMALLER, epsilon)), key=sum)
@@ -400,8 +366,7 @@ class SamplerError(Curve):
         price = float(1 + np.exp(min(epsilon, 700.0))) * self._total  # plain floats: infinite if need be
         return ideal * float(np.exp(self.exponent)) * _BARELY_MORE, price
 
-    def epsilon(self, delta: float) -> float:
-        delta = check_number("SamplerError", "delta", delta, above=0.0, below=1.0, closed_low=True)
+    def _epsilon(self, delta: float) -> float:
         if self._faithful or (delta == 0 and self._total == 0):
             return self.curve.epsilon(delta) + self.extra
         if self.delta(0.0) <= delta:

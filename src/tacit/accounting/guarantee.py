@@ -209,7 +209,6 @@ class Guarantee:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The guarantee in a notebook."""
         first, *lines = str(self).splitlines()
         facts = [(name.strip(), text.strip()) for name, _, text in (line.partition(":") for line in lines)]
         warning = "" if self.private else "The noise can be replayed by whoever knows the seed: NOT private."

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.chain_profiles import MOST_ROUNDS, ChainProfile, Pair, log_redraws, moved_pairs
-from tacit.accounting.curves import ROUND_UP, BoundedRange, Curve, Repeated, log_mixture
+from tacit.accounting.conversion import log_mixture
+from tacit.accounting.curves import ROUND_UP, BoundedRange, Curve, Repeated
 from tacit.errors import PrivacyError
 from tacit.validation import FloatArray, check_integer, check_number, invalid
 

@@ -1,19 +1,12 @@
 """What was spent: whatever names a ledger writes its guarantee there before it uses data, and the ledger adds up.
 
-Cloning an estimator shares its ledger, so a grid search cannot hide its fits. A ledger stays in its process: what
-arrives in another one, or from a pickled model, knows no entries and refuses to be charged. `tacit.Store` keeps ledgers
-that outlive the process. Only what composes is accepted: one unit and one number of rounds per person.
+Cloning an estimator shares its ledger, so a grid search cannot hide its fits. A ledger stays in its process, and
+`tacit.Store` keeps ledgers that outlive it. Only what composes is accepted: one unit, one number of rounds per person.
 
-Budgets that may renew, and the rule by which a spending is admitted to one.
-
-A budget holds within every period (a calendar month in UTC, say) or, without renewals, for all time. What was spent
-over all time is always composed as well: renewing a budget forgets nothing.
-
-Two things would renew it by accident, and do not. A clock that is wrong: a period before the newest charge, or more
-than one period after it, is refused until the owner confirms what the clock says. And a run that goes on: whatever
-still learns in a later period is charged there again, since it uses that period's data, while over all time its one
-contract counts once. A charge that stands in a later period than the one that runs now counts in this one too, and a
-charge that was a mistake is voided: it stays in the account, with the reason, and counts no more.
+A budget holds within every period (a calendar month in UTC, say) or, without renewals, for all time; what was spent
+over all time is always composed as well. A clock that is wrong renews nothing: a period before the newest charge, or
+more than one period after it, is refused until the owner confirms what the clock says. A run that goes on is charged
+again in every later period, and counts once over all time. A charge that was a mistake is voided, and stays.
 """
 
 from __future__ import annotations
@@ -327,7 +320,6 @@ class Ledger:
         }
 
     def to_json(self) -> str:
-        """Give the account of `to_dict` as text."""
         return json.dumps(self.to_dict())
 
     def table(self) -> str:
@@ -359,7 +351,6 @@ class Ledger:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The account in a notebook."""
         head = ("when (UTC)", "who", "epsilon", "delta")
         table = (head, *(_row(entry) for entry in self.entries)) if len(self) else ()
         warning = (
@@ -387,11 +378,9 @@ class LedgerElsewhere(Ledger):
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Refuse: the entries are in another process."""
         raise self._refused()
 
     def record(self, name: str, guarantee: Guarantee) -> None:
-        """Refuse: nothing is used before it is charged."""
         raise self._refused()
 
     @staticmethod

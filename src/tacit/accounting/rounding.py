@@ -1,8 +1,6 @@
-"""Numbers that are certified, on their safe side: shown and added up without losing a digit downwards.
+"""Numbers that are certified, on their safe side, and the contract's words about arithmetic.
 
-The contract's words about arithmetic: exact, exact up to an extra epsilon, or idealized.
-
-The extra is the difference that finite arithmetic makes to the certified epsilon, rounded up; the curve already
+An extra epsilon is the difference that finite arithmetic makes to the certified epsilon, rounded up; the curve already
 contains it. In a composition extras add up, and one idealized part makes the whole idealized.
 """
 

@@ -31,8 +31,7 @@ from tacit.auditing.script import swapped
 from tacit.auditing.statistics import Surprise, coin_surprise, normal_surprises
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput
-from tacit.losses.bent import DeclaredLoss, QuadraticLoss
-from tacit.losses.loss import LinkLoss, RowLoss
+from tacit.losses.loss import LinkLoss, QuadraticLoss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.learner import Learner
@@ -132,9 +131,6 @@ class PerturbedMinimiser(Claim):
     def _hessians(self, point: FloatArray, size: int) -> FloatArray:
         if isinstance(self.loss, LinkLoss):
             return self._of_links(self.loss, self.rows, point)
-        if isinstance(self.loss, DeclaredLoss):
-            basis = self.plan.domain.hull_basis
-            return np.asarray([basis.T @ matrix @ basis for matrix in self.loss.hessians(point, self.rows)])
         strength = self.loss.strength if isinstance(self.loss, QuadraticLoss) else 0.0
         return np.broadcast_to(strength * np.eye(size), (len(self.rows), size, size))
 

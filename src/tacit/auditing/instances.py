@@ -210,9 +210,9 @@ class Instance:
         return cls(small.label, small.plan, alphabet(small.plan), small.effort)
 
 
-def instances(plan: Plan, attack: Attack, most_rounds: int = 1_000) -> list[Instance]:
+def instances(plan: Plan, attack: Attack) -> list[Instance]:
     """Give the small instances that a plan names for one kind of attack."""
-    return [Instance.of(small) for small in plan.small_instances(most_rounds) if small.attack == attack]
+    return [Instance.of(small) for small in plan.small_instances() if small.attack == attack]
 
 
 def alphabet(plan: Plan) -> Alphabet:

@@ -101,7 +101,7 @@ def metered(hazards: list[float]) -> Iterator[None]:
 
         return scan
 
-    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS)):
+    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS.values())):
         yield
 
 
@@ -165,7 +165,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         points = (low + high) / 2 + (high - low) / 2 * unit
 
         def masses() -> FloatArray:
-            potential = self._rate * (self._history.value(points[:, None]) + self._penalty(points))
+            potential = self._rate * (self.losses(points[:, None]) + self._penalty(points))
             return np.asarray(weights * np.exp(potential.min() - potential))
 
         return np.array([points[_ask(generator, masses)]])
@@ -218,7 +218,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
     swaps = (
         (measure.IntervalMeasure, "sample", sample),
         (coupled.CoupledLearner, "_draw", draw),
-        *((kind, "scan", asked(kind.scan)) for kind in coupled.KINDS),
+        *((kind, "scan", asked(kind.scan)) for kind in coupled.KINDS.values()),
         (Stream, "standard_exponential", clocks),
     )
     with swapped(*swaps):

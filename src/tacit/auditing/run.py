@@ -30,7 +30,7 @@ __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit"
 
 MOST_BUDGET = 1_000.0  # days
 # At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of the longest instance.
-LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
+LAWS, RUNS, TRANSCRIPTS, PAIRS = 120, 2_000, 300, 24
 ARM_LAWS = 40
 # Laws of an integrated search, coordinates of noise, runs whose coins are read.
 INTEGRATED_LAWS, NOISE_COORDINATES, COIN_RUNS = 8, 40_000, 30
@@ -66,7 +66,7 @@ def audit(
     if chosen.guarantee.epsilon() == inf:
         raise InvalidInput(f"{chosen.algorithm} promises no privacy: there is nothing to attack.")
     effort = Effort(seed, budget, Randomness.replayable(seed).child("audit"))
-    for small in chosen.small_instances(effort.count(ROUNDS)):
+    for small in chosen.small_instances():
         if small.attack not in ATTACKS:
             known = ", ".join(map(repr, ATTACKS))
             raise InvalidInput(

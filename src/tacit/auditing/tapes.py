@@ -456,7 +456,7 @@ def moved_draws(
 def promised_move(mechanism: RunningSum, grid: Grid) -> float:
     """Compute how far a person may move the draws, in the norm of the noise: what the lattice was made for."""
     if mechanism.noise != "gaussian":
-        floors = grid.rounding.l1_shift(grid.records.dimension)
+        floors = grid.rounding.floors * grid.records.dimension
         return float(mechanism.nodes * grid.records.pure_shift(mechanism.noise, grid.units) + floors)
     records = grid.records
     shift, column = records.l2_shift(grid.units), mechanism.crowding(records.apart, records.spacing)

@@ -52,19 +52,12 @@ ASSUMED = (
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised, and the noise that keeps it.
+    """What is promised, and the noise that keeps it."""
 
-    Attributes:
-        epsilon: at most, of a month.
-        delta: at most, of a month.
-        versions: how many may begin in a month.
-        identified: whether replies name persons.
-    """
-
-    epsilon: float
-    delta: float
-    versions: int
-    identified: bool = True
+    epsilon: float  # at most, of a month
+    delta: float  # at most, of a month
+    versions: int  # how many may begin in a month
+    identified: bool = True  # whether replies name persons
 
     @staticmethod
     def of(design: Design) -> Promise:

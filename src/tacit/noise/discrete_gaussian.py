@@ -50,7 +50,6 @@ class GaussianTable:
     high: NDArray[np.uint64]
 
     def base_draw(self, uniform: int) -> int:
-        """Give the base draw of 192 uniform bits."""
         return bisect_right(self.thresholds, uniform) - LARGEST
 
 

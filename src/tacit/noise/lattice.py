@@ -223,7 +223,6 @@ def _clipped(owner: str, values: FloatArray, norm: float, target: float) -> Floa
 
 
 def _squared(values: Any) -> Any:
-    """Compute the squared l2 norms along the last axis."""
     return np.add.reduce(values * values, axis=-1, keepdims=True)
 
 

@@ -81,7 +81,7 @@ class NoisyVectors:
         self._source: PooledNoise | FloatNoise = (
             grid.noise(streams, name)
             if grid.units
-            else FloatNoise.from_streams(partial(unit_noise, noise, dimension=grid.records.dimension), streams, name)
+            else FloatNoise(partial(unit_noise, noise, dimension=grid.records.dimension), streams, name)
         )
 
     @property
@@ -91,12 +91,10 @@ class NoisyVectors:
 
     @property
     def private(self) -> bool:
-        """Whether the keys behind the noise are secret."""
         return self._source.private
 
     @property
     def scale(self) -> float:
-        """Scale of the noise."""
         return self._grid.scale
 
     def add(self, rows: FloatArray) -> FloatArray:
@@ -137,7 +135,6 @@ class NoisyVectors:
         return {"noise": self._source.state_dict(), "waiting": self._waiting.copy(), "filled": self._filled}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
         try:
             waiting, filled = np.array(state["waiting"], dtype=float), int(state["filled"])
             most = filled * self._grid.records.size / self._grid.step * (1 + 1e-9)

@@ -182,7 +182,6 @@ class PooledNoise(Pooled):
         return self._take(count)
 
     def draw_one(self) -> int:
-        """Draw the next integer."""
         place = self.given
         if place == self.pool.size:
             return int(self._take(1)[0])

@@ -6,14 +6,9 @@ positions and the key alone: loop and array, numpy and C, and any exp and log wi
 
 A uniform serves one decision and is never kept: states hold outcomes. i counts from the first word of the key.
 
-exp and log of this machine are within 2^-45: what the float comparisons of `decisions` and `geometric` assume.
-
-`check_libm` compares 64 stored values at the first use in a process; the tests compare 20,000 with mpmath.
-
-Enclosures of e^{-x} and -ln u by integers, to as many digits as a comparison needs.
-
-mpmath computes them; it is imported when the first doubtful comparison asks for it. Its directed roundings are not
-always right in the last place, so values are computed with 16 more bits than are used and widened by one unit.
+Float comparisons assume that exp and log of this machine are within 2^-45: `check_libm` compares 64 stored values at
+the first use in a process. Doubtful comparisons enclose e^{-x} and -ln u by integers (mpmath, imported then), computed
+with 16 more bits than are used and widened by one unit, since its roundings are not always right in the last place.
 """
 
 from __future__ import annotations

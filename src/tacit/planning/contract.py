@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
+from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
@@ -111,9 +111,7 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
         case RunningSumPlan():
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():
-            return {**_of_grid(plan.grid, plan.kind), "batch": plan.length}
-        case SumPlan(noise="gaussian"):
-            return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
+            return {**_of_grid(plan.grid, plan.noise), "batch": plan.batch}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
         case ExploreLinear():

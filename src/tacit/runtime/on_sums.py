@@ -13,7 +13,7 @@ from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import ROUND_UP, Curve, SamplerError
 from tacit.accounting.rounding import exact_up_to
-from tacit.noise.running_sums import Buffered, RunningSum, best_gaussian, best_laplace
+from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, best_gaussian
 from tacit.noise.running_sums.accumulators import Records
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Problem
@@ -107,7 +107,7 @@ def private_sum(
     steps: int,
     target: Target,
     mechanism: RunningSum | None = None,
-    pure: Callable[[int], RunningSum] = best_laplace,
+    pure: Callable[[int], RunningSum] = LaplaceTree.best,
     batch: int = 1,
 ) -> tuple[RunningSum, float]:
     """The mechanism (left out: the best one, `pure` of the steps at delta=0) and its privacy, the most allowed.

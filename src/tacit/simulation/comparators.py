@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from tacit.domains.convex_set import BarrierSet, ConvexSet, ProjectableSet
 from tacit.errors import InvalidInput
 from tacit.losses import LinearLoss, LinkLoss, QuadraticLoss
-from tacit.losses.bent import DeclaredLoss
 from tacit.losses.loss import RowLoss
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import constrained_minimum
@@ -61,8 +60,8 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
         gradient = np.sum(loss.gradients(point, rows), axis=0)
         # The smallest loss is proved by the linear oracle, up to the rounding of these sums.
         gap = max(0.0, float(gradient @ (point - domain.minimize_linear(gradient)))) + 1e-14 * scale
-    elif isinstance(loss, LinkLoss | DeclaredLoss) and isinstance(domain, BarrierSet):
-        losses = loss_sum(loss, domain.hull_dimension, domain)
+    elif isinstance(loss, LinkLoss) and isinstance(domain, BarrierSet):
+        losses = loss_sum(loss, domain.hull_dimension)
         losses.add(hull_rows(loss, domain, rows))
         found, gap = constrained_minimum(losses, domain, tolerance * scale)
         point = domain.from_hull(found)

@@ -127,8 +127,9 @@ def _from_signature(signature: str, problem: Problem) -> Plan:
         raise InvalidInput(f"tacit has no algorithm {made.func.id!r}.")
     named = zip(made.args[1].keys, made.args[1].values, strict=True)
     parameters = {ast.literal_eval(key): _evaluated(value) for key, value in named}
-    if isinstance(problem, Arms):  # missing feedback was the middle, and Tsallis rates could decrease
+    if isinstance(problem, Arms):  # missing feedback was the middle, Tsallis rates could decrease, and noise be normal
         parameters = {"missing": 0.5, **parameters}
+        parameters.pop("noise", None)
         if parameters.pop("rates", None) == "fixed":
             parameters["lowering"] = 0.0
     return algorithm(problem, **parameters)

@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput
 from tacit.verification.chains import Chain
 from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, separation, sides
-from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real, ResponsesLeak, WeightedLeak
+from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, ResponsesLeak
 from tacit.verification.minimisers import objective_perturbation
 from tacit.verification.sums import SIGMA_SQUARED, Shift, gaussian, sum_leak, together
 
@@ -33,22 +33,17 @@ _WIDE_SIGMA_SQUARED, _DRAWS_OF_A_WIDE_ONE = (SIGMA_SQUARED + 4) * (1 + 2**56) - 
 
 def lazy_experts(contract: Facts) -> Leak:
     """A coin moves by eta a round of the person's; a draw has range eta, twice that if rounds are replaced."""
-    parameters = contract.part("parameters")
-    cap = parameters.integer("max_switches") if parameters.has("max_switches") else None
-    return _lazy(contract, contract.part("problem").integer("n", at_least=1), cap).leak(*_promise(contract))
+    return _lazy(contract, contract.part("problem").integer("n", at_least=1)).leak(*_promise(contract))
 
 
 def lipschitz_net(contract: Facts) -> Leak:
     """Lazy experts on the centres of cells."""
-    parameters = contract.part("parameters")
-    cap = parameters.integer("max_switches") if parameters.has("max_switches") else None
-    return _lazy(contract, parameters.integer("cells", at_least=1), cap).leak(*_promise(contract))
+    return _lazy(contract, contract.part("parameters").integer("cells", at_least=1)).leak(*_promise(contract))
 
 
 def lazy_fixed_share(contract: Facts) -> Leak:
     """Lazy experts whose experts are sequences; weights in float64 widen draws unless no sequence switches."""
     problem, parameters = contract.part("problem"), contract.part("parameters")
-    cap = parameters.integer("max_redraws") if parameters.has("max_redraws") else None
     extra = mp.mpf(0)
     if problem.integer("switches"):
         if parameters.text("prior") != "markov":
@@ -57,9 +52,10 @@ def lazy_fixed_share(contract: Facts) -> Leak:
             )
         extra = _weights_error(contract, problem.integer("horizon", at_least=1))
     n = problem.integer("n", at_least=1)
-    with_errors, without = _lazy(contract, n, cap, extra), _lazy(contract, n, cap)
+    with_errors, without = (_lazy(contract, n, "max_redraws", added) for added in (extra, mp.mpf(0)))
     added = _added(with_errors, without, contract, extra) if extra else mp.mpf(0)
-    return WeightedLeak(with_errors.leak(*_promise(contract)), added)
+    leak = with_errors.leak(*_promise(contract))
+    return BestOf((leak,), leak.sharp, added)
 
 
 def _added(with_errors: Chain, without: Chain, contract: Facts, least: Real) -> Real:
@@ -101,47 +97,28 @@ def scheduled_experts(contract: Facts) -> Leak:
 
 def hedge_on_sums(contract: Facts) -> Leak:
     """Sums of losses, one for each expert, or of vectors of a bounded norm that a matrix makes of them."""
-    parameters = contract.part("parameters")
-    if parameters.has("matrix"):
-        mechanism = parameters.part("mechanism")
-        _check_steps(mechanism, contract.part("problem").integer("horizon", at_least=1) - 1)
-        if mechanism.integer("steps") == 0:
-            return PureLeak(mp.mpf(0))
-        rows = parameters.content("matrix")
-        noise = _lattice(contract, len(rows) if isinstance(rows, list) else None)
-        if not parameters.has("norm"):
-            raise contradiction("matrix", "parameters")
-        return _summed(contract, noise, mechanism, _vectors(contract, noise))
-    if parameters.has("norm"):
+    parameters, problem = contract.part("parameters"), contract.part("problem")
+    if parameters.has("matrix") != parameters.has("norm"):
         raise contradiction("matrix", "parameters")
-    dimension = contract.part("problem").integer("n", at_least=1)
-    return _on_sums(contract, losses=True, dimension=dimension)
+    rows, n = parameters.content("matrix"), problem.integer("n", at_least=1)
+    dimension = len(rows) if isinstance(rows, list) else n if rows is None else None
+    return _summed(contract, problem.integer("horizon", at_least=1) - 1, dimension, losses=rows is None)
 
 
 def private_ftrl(contract: Facts) -> Leak:
     """Sums of clipped gradients, or of batches of them, in one or two streams of noise."""
-    parameters, problem = contract.part("parameters"), contract.part("problem")
+    parameters = contract.part("parameters")
     batch = parameters.integer("batch", at_least=1) if parameters.has("batch") else 1
-    if batch == 1:
-        return _on_sums(contract, losses=False, dimension=_dimension(contract))
-    mechanism = parameters.part("mechanism")
-    _check_steps(mechanism, -(-problem.integer("horizon", at_least=1) // batch) - 1)
-    if mechanism.integer("steps") == 0:
-        return PureLeak(mp.mpf(0))
-    noise = _lattice(contract, _dimension(contract))
-    return _summed(
-        contract, noise, mechanism, _vectors(contract, noise, batch=batch), parameters.integer("streams", at_least=1)
-    )
+    steps = -(-contract.part("problem").integer("horizon", at_least=1) // batch) - 1
+    streams = parameters.integer("streams", at_least=1)
+    return _summed(contract, steps, _dimension(contract), streams=streams, batch=batch)
 
 
 def online_to_batch(contract: Facts) -> Leak:
     """Sums of batches of clipped differences, whose sizes grow as the iterates move."""
     problem, parameters = contract.part("problem"), contract.part("parameters")
-    mechanism = parameters.part("mechanism")
     steps = -(-problem.integer("horizon", at_least=1) // parameters.integer("batch", at_least=1))
-    _check_steps(mechanism, steps)
-    noise = _lattice(contract, _dimension(contract))
-    return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False, grows=True))
+    return _summed(contract, steps, _dimension(contract), apart=False, grows=True)
 
 
 def private_descent(contract: Facts) -> Leak:
@@ -161,26 +138,15 @@ def private_descent(contract: Facts) -> Leak:
 
 def bandit_fw(contract: Facts) -> Leak:
     """Sums of batches of gradient estimates; the last two of isqrt(T) batches are not used."""
-    mechanism = contract.part("parameters").part("mechanism")
-    _check_steps(mechanism, max(0, isqrt(contract.part("problem").integer("horizon", at_least=1)) - 2))
-    if mechanism.integer("steps") == 0:
-        return PureLeak(mp.mpf(0))
-    noise = _lattice(contract, _dimension(contract))
-    return _summed(contract, noise, mechanism, _vectors(contract, noise, apart=False))
+    steps = max(0, isqrt(contract.part("problem").integer("horizon", at_least=1)) - 2)
+    return _summed(contract, steps, _dimension(contract), apart=False)
 
 
 def lipschitz_grid(contract: Facts) -> Leak:
     """Sums of clipped coefficients, one for each point of the grid."""
-    problem, parameters = contract.part("problem"), contract.part("parameters")
-    mechanism = parameters.part("mechanism")
-    _check_steps(mechanism, problem.integer("horizon", at_least=1) - 1)
-    if mechanism.integer("steps") == 0:
-        return PureLeak(mp.mpf(0))
-    noise = _lattice(contract)
-    points = (2 ** parameters.integer("bits") + 1) ** problem.integer("dimension", at_least=1)
-    if noise.integer("dimension", at_least=1) != points:
-        raise InvalidInput(f"The 'dimension' in the 'noise' of a contract must be {points}, the points of its grid.")
-    return _summed(contract, noise, mechanism, _vectors(contract, noise))
+    problem = contract.part("problem")
+    points = (2 ** contract.part("parameters").integer("bits") + 1) ** problem.integer("dimension", at_least=1)
+    return _summed(contract, problem.integer("horizon", at_least=1) - 1, points)
 
 
 def noisy_batches(contract: Facts) -> Leak:
@@ -219,8 +185,6 @@ def arms(contract: Facts) -> Leak:
     if noise.text("law") != "two-sided geometric":
         raise NotVerifiable(_FLOATS)
     rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
-    if parameters.has("noise") and parameters.text("noise") != "geometric":
-        raise contradiction("law", "parameters")
     if parameters.has("learner") and parameters.text("learner") not in _LEARNERS_OF_ARMS:
         raise contradiction("learner", "algorithm")
     # With a second sum, of missing replies, any two of (2, 0), (0, 0) and (1, 1) are two steps apart.
@@ -332,28 +296,40 @@ def _moved_ranges(contract: Facts) -> int:
     return sides(contract) * people(contract)
 
 
-def _on_sums(contract: Facts, *, losses: bool, dimension: int) -> Leak:
-    parameters = contract.part("parameters")
-    mechanism = parameters.part("mechanism")
-    steps = mechanism.integer("steps")
-    _check_steps(mechanism, contract.part("problem").integer("horizon", at_least=1) - 1)
+def _summed(
+    contract: Facts,
+    steps: int,
+    dimension: int | None,
+    *,
+    losses: bool = False,
+    streams: int = 1,
+    apart: bool = True,
+    grows: bool = False,
+    batch: int = 1,
+) -> Leak:
+    """What sums of so many steps leak, which is what `privacy` among the parameters says, unless no lattice is finer.
+
+    Records are losses or vectors of a bounded norm, each made integers by itself, and added up in batches of
+    consecutive rounds.
+    """
+    mechanism = contract.part("parameters").part("mechanism")
+    if mechanism.integer("steps") != steps:
+        raise InvalidInput(f"The 'steps' of the 'mechanism' of this contract must be {steps}: its problem is so long.")
     if steps == 0:
         return PureLeak(mp.mpf(0))
     noise = _lattice(contract, dimension)
+    gap = separation(contract) // batch  # rounds that are so far apart are in batches that are
+    apart = apart and (batch == 1 or (gap >= 1 and separation(contract) > 1))
     shift = Shift(
         losses=losses,
         units=_units(noise),
-        dimension=dimension,
+        dimension=noise.integer("dimension", at_least=1),
         sides=sides(contract),
-        people=min(people(contract), -(-steps // separation(contract))),
-        separation=separation(contract),
+        people=min(people(contract), -(-steps // max(1, gap))) if apart else people(contract),
+        apart=apart,
+        separation=max(1, gap),
+        grows=grows,
     )
-    streams = 1 if losses else parameters.integer("streams", at_least=1)
-    return _summed(contract, noise, mechanism, shift, streams)
-
-
-def _summed(contract: Facts, noise: Facts, mechanism: Facts, shift: Shift, streams: int = 1) -> Leak:
-    """What the sums leak, which is what `privacy` among the parameters says, unless no lattice is finer."""
     leak = sum_leak(noise, mechanism, shift, streams)
     coarse = _LAST_DIGITS + 8 / mp.mpf(_units(noise))
     if isinstance(leak, PureLeak):
@@ -392,37 +368,8 @@ def _units(noise: Facts) -> int:
     return noise.integer("units", at_least=2)
 
 
-def _vectors(
-    contract: Facts,
-    noise: Facts,
-    *,
-    apart: bool = True,
-    grows: bool = False,
-    batch: int = 1,
-) -> Shift:
-    """Vectors of a bounded norm, each made integers by itself, and added up in batches of consecutive rounds."""
-    gap = separation(contract) // batch  # rounds that are so far apart are in batches that are
-    apart = apart and (batch == 1 or (gap >= 1 and separation(contract) > 1))
-    steps = contract.part("parameters").part("mechanism").integer("steps", at_least=1)
-    return Shift(
-        losses=False,
-        units=_units(noise),
-        dimension=noise.integer("dimension", at_least=1),
-        sides=sides(contract),
-        people=min(people(contract), -(-steps // max(1, gap))) if apart else people(contract),
-        apart=apart,
-        separation=max(1, gap),
-        grows=grows,
-    )
-
-
-def _check_steps(mechanism: Facts, steps: int) -> None:
-    if mechanism.integer("steps") != steps:
-        raise InvalidInput(f"The 'steps' of the 'mechanism' of this contract must be {steps}: its problem is so long.")
-
-
-def _lazy(contract: Facts, n: int, cap: int | None, extra: Real = 0) -> Chain:
-    """A held expert of so many; `extra`: by how much more the log odds of a draw may differ."""
+def _lazy(contract: Facts, n: int, cap: str = "max_switches", extra: Real = 0) -> Chain:
+    """A held expert of so many, at most `cap` draws; the log odds of a draw may differ by `extra` more."""
     problem, parameters = contract.part("problem"), contract.part("parameters")
     eta, batch = parameters.number("eta"), parameters.integer("batch", at_least=1)
     return Chain(
@@ -432,7 +379,7 @@ def _lazy(contract: Facts, n: int, cap: int | None, extra: Real = 0) -> Chain:
         batch=batch,
         width=_width(contract, eta, extra),
         rounds=people(contract),
-        cap=cap,
+        cap=parameters.integer(cap) if parameters.has(cap) else None,
     )
 
 

@@ -51,18 +51,15 @@ class Counts:
     lost: float
 
     def plus(self, sure: int) -> Counts:
-        """So many draws more."""
         return Counts(self.first + sure, self.chances, self.lost)
 
     def joined(self, other: Counts) -> Counts:
-        """Both numbers together, if they are independent."""
         if other.first == 0 and len(other.chances) == 1:
             return self
         chances = np.convolve(self.chances, other.chances) * (1 + 1e-12)
         return Counts(self.first + other.first, chances, self.lost + other.lost)
 
     def capped(self, cap: int) -> Counts:
-        """No more than `cap`."""
         kept = cap - self.first
         if kept >= len(self.chances):
             return self
@@ -112,7 +109,6 @@ _SMALL_FACTORIALS = np.array([float(mp.loggamma(k + 1) - (k * mp.log(k) - k if k
 
 
 def _stirling(k: Floats) -> Floats:
-    """Ln k! - (k ln k - k)."""
     large = np.maximum(k, 32.0)
     inverse = 1 / large
     series = inverse * (1 / 12 - inverse**2 * (1 / 360 - inverse**2 * (1 / 1260 - inverse**2 / 1680)))
@@ -136,7 +132,6 @@ class Walk:
         self._rounding = (len(counts.chances) + 16) * 2.3e-16
 
     def __call__(self, epsilon: Floats) -> Floats:
-        """A bound on the profile at each of these epsilons."""
         apart = epsilon[:, None] - self._places * self.step
         apart = apart - 1e-14 * (np.abs(apart) + np.abs(epsilon[:, None]))
         kappa, left = self._kappa, np.minimum(apart, 0.0)
@@ -186,12 +181,7 @@ _ROUNDING = 1 + 1e-12
 
 
 class Profile:
-    """A bound on delta at every epsilon: values at public places, and chords between them.
-
-    Args:
-        width: the range r of a draw.
-        most: how many draws there may be at most.
-    """
+    """A bound on delta at every epsilon, after at most `most` draws: values at public places, chords between them."""
 
     def __init__(self, width: float, most: int) -> None:
         self._width, self._step = width, width / _CELLS
@@ -234,7 +224,6 @@ class Profile:
         return float(self._largest(start, near, far).max()) * _ROUNDING
 
     def __call__(self, epsilon: float) -> float:
-        """On the chord."""
         if epsilon <= self._places[0]:
             return float(-np.expm1(epsilon))
         right = int(np.searchsorted(self._places, epsilon))
@@ -267,7 +256,6 @@ class Profile:
         return found
 
     def _at(self, t: Floats, start: float | Floats, near: tuple[Floats, Floats], far: tuple[Floats, Floats]) -> Floats:
-        """p_t V(eps - t) + (1 - p_t) V(eps - t + r): sums of positive terms."""
         share = np.clip(np.expm1(start - t) / np.expm1(-self._step), 0.0, 1.0)  # 0 at the right end of both chords
         up = np.clip(np.expm1(t - self._width) / np.expm1(-self._width), 0.0, 1.0)
         low = near[1] + share * np.maximum(near[0] - near[1], 0.0)
@@ -276,18 +264,11 @@ class Profile:
         return found
 
 
-class FewLeak:
+class FewLeak(Leak):
     """Tosses of which the first, the person's own, keeps with q or q' at the given vertices (none: it draws).
 
-    Args:
-        width: the range of a draw.
-        tosses: how many there are.
-        chance: the largest probability of a redraw.
-        reference: the probability with which a second chain draws at each toss.
-        vertices: (q, ln q/q', ln (1-q)/(1-q')) of the person's toss.
+    `vertices` are (q, ln q/q', ln (1-q)/(1-q')); `reference` is the chance of a draw of a second chain at each toss.
     """
-
-    sharp = True
 
     def __init__(
         self, width: float, tosses: int, chance: float, reference: float, vertices: Sequence[tuple[float, float, float]]
@@ -300,7 +281,6 @@ class FewLeak:
         self._kept, self._vertices = profile, vertices
 
     def delta(self, epsilon: Real) -> Real:
-        """At the worst vertex."""
         at = float(epsilon)
         if not self._vertices:
             return mp.mpf(self._kept.drawn_at(at))
@@ -308,10 +288,6 @@ class FewLeak:
             q * self._kept(at - keep) + (1 - q) * self._kept.drawn_at(at - lose) for q, keep, lose in self._vertices
         ]
         return mp.mpf(min(1.0, max(found) * _ROUNDING))
-
-    def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
-        return solved(self, delta, near)
 
 
 # Partitions of more rounds than this are left to Renyi divergences; so few tosses are followed step by step.
@@ -394,12 +370,10 @@ class Chain:
 
     @cached_property
     def _high(self) -> Real:
-        """The largest keep probability."""
         return (1 - mp.mpf(self.force)) * mp.exp(-mp.mpf(self.offset)) if self.moved else mp.mpf(0)
 
     @cached_property
     def _low(self) -> Real:
-        """The least keep probability."""
         return self._high * mp.exp(-self.batch * mp.mpf(self.eta) if self.spread is None else -mp.mpf(self.spread))
 
     @property
@@ -473,10 +447,8 @@ def _leak(chain: Chain, delta: float, epsilon: float) -> Leak:
     return chain.every_leak(delta, epsilon)
 
 
-class _WalkLeak:
+class _WalkLeak(Leak):
     """The best walk that a search over kappa finds; every kappa is valid."""
-
-    sharp = True
 
     def __init__(self, chain: Chain, delta: float, epsilon: float) -> None:
         self._chain, self._tail = chain, delta * _TAIL
@@ -504,7 +476,6 @@ class _WalkLeak:
         self._kappa, self._walks = best, {}
 
     def delta(self, epsilon: Real) -> Real:
-        """The profile at this epsilon."""
         return mp.mpf(float(self._deltas(np.array([float(epsilon)]))[0]))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
@@ -573,7 +544,6 @@ def _lowest(cost: Callable[[float], float], middle: float, ratio: float) -> floa
 
 
 def _logs(q: Real, other: Real) -> Logs:
-    """Ln q, ln q', ln (1-q), ln (1-q')."""
     return mp.log(q), mp.log(other), mp.log(1 - q), mp.log(1 - other)
 
 

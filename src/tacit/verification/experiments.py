@@ -36,62 +36,13 @@ _ASSUMED = [
     "replies are not lost because of what other persons sent",
 ]
 _RANDOMNESS = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
-_LATTICE = 2**16  # steps by which a person moves a pair; on another lattice the same noise would hide less or more
 _CURVE = (1e-9, 1e-6, 1e-3)
 _ROUNDED, _COARSER = mp.mpf("1e-6"), mp.mpf("0.02")  # relative: the last digits, and what a contract may round up
-_TEXT: dict[str, Any] = {"type": "string"}
-_EPSILON: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1000}
-_DELTA: dict[str, Any] = {"type": "number", "minimum": 0, "exclusiveMaximum": 1}
-_FIELDS: dict[str, Any] = {
-    "format": {"const": FORMAT},
-    **dict.fromkeys(("tacit", "experiment", "ledger", "protected", "released", "theorem", "numerics"), _TEXT),
-    "randomness": _TEXT,
-    "unit": {"enum": list(_UNITS)},
-    "relation": {"enum": ["zero-out"]},
-    "epsilon": _EPSILON,
-    "delta": _DELTA,
-    "limit": {
-        "type": "object",
-        "required": ["versions", "enforced"],
-        "additionalProperties": False,
-        "properties": {
-            "versions": {"type": "integer", "minimum": 1, "maximum": 10_000_000},
-            "enforced": {"type": "boolean"},
-        },
-    },
-    "noise": {
-        "type": "object",
-        "required": ["law", "units", "lattice"],
-        "additionalProperties": False,
-        "properties": {
-            "law": {"enum": [_LAPLACE, _GAUSSIAN]},
-            "units": {"type": "integer", "minimum": 1, "maximum": 2**53},
-            "lattice": {"const": _LATTICE},
-            "rate": {"type": "number", "exclusiveMinimum": 0, "maximum": 1000},
-        },
-    },
-    "curve": {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "required": ["delta", "epsilon"],
-            "additionalProperties": False,
-            "properties": {"delta": _DELTA, "epsilon": _EPSILON},
-        },
-    },
-    "assumed": {"type": "array", "items": _TEXT},
-}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": list(_FIELDS),
-    "additionalProperties": False,
-    "properties": _FIELDS,
-}
 
 
 def check_experiment(content: dict[str, Any]) -> float:
     """Check the form, the words, epsilon and the curve of a contract; return the recomputed epsilon."""
-    check_schema(content, schema=SCHEMA)
+    check_schema(content, schema={"$ref": "#/$defs/experiment"})
     facts = Facts(content, "contract")
     words = {**_WORDS, "protected": _UNITS[facts.text("unit")]}
     if content["assumed"] != _ASSUMED:

@@ -27,7 +27,6 @@ class Facts:
         self._where = where
 
     def part(self, name: str) -> Facts:
-        """Give an object inside of this object."""
         return Facts(self._content.get(name), name)
 
     def has(self, name: str) -> bool:
@@ -35,19 +34,15 @@ class Facts:
         return self._content.get(name) is not None
 
     def is_object(self, name: str) -> bool:
-        """Check whether an object stands under this name."""
         return isinstance(self._content.get(name), dict)
 
     def content(self, name: str) -> Any:
-        """Give what stands under this name, as it is."""
         return self._content.get(name)
 
     def names(self) -> set[str]:
-        """Give all names under which something stands."""
         return set(self._content)
 
     def text(self, name: str) -> str:
-        """Read a text."""
         value = self._content.get(name)
         if not isinstance(value, str):
             raise self._wrong(name, "a text")
@@ -58,29 +53,26 @@ class Facts:
         value = self._content.get(name, _MISSING)
         if value is _MISSING and default is not None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-            raise self._wrong(name, "a number, at least 0 and finite")
         try:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                raise OverflowError
             return float(value)
         except OverflowError:
             raise self._wrong(name, "a number, at least 0 and finite") from None
 
     def integer(self, name: str, *, at_least: int = 0) -> int:
-        """Read a whole number."""
         value = self._content.get(name)
         if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
             raise self._wrong(name, f"a whole number, at least {at_least}")
         return value
 
     def positive(self, name: str) -> float:
-        """Read a finite number above 0."""
         value = self.number(name)
         if value == 0:
             raise self._wrong(name, "a number above 0")
         return value
 
     def flag(self, name: str) -> bool:
-        """Read a truth value."""
         value = self._content.get(name)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false")
@@ -99,7 +91,6 @@ class Facts:
         return [Facts({name: value}, self._where).number(name) for value in values]
 
     def parts(self, name: str) -> list[Facts]:
-        """Read a list of objects."""
         values = self._content.get(name)
         if not isinstance(values, list):
             raise self._wrong(name, "a list of objects")

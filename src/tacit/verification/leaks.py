@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import mpmath as mp
 
@@ -16,22 +17,25 @@ Real = Any  # mpmath has no types
 _POWERS = (-9, 37)  # ln(alpha - 1) of the orders that are tried: where draws are few, the best one is beyond all bounds
 
 
-class Leak(Protocol):
+class Leak(ABC):
     """Delta as a function of epsilon, never too small."""
 
     @property
     def sharp(self) -> bool:
         """Whether nothing better is known, so that an epsilon it does not confirm is wrong."""
+        return True
 
+    @abstractmethod
     def delta(self, epsilon: Real) -> Real:
         """Give a proved delta at this epsilon."""
 
     def epsilon(self, delta: Real, near: Real) -> Real:
         """Find the smallest epsilon proved at this delta, to ten digits from above, perhaps about `near`."""
+        return mp.inf if delta == 0 else solved(self, delta, near)
 
 
 @dataclass(frozen=True)
-class PureLeak:
+class PureLeak(Leak):
     """Every outcome's privacy loss is at most `value`: delta as of randomised response, the worst of these."""
 
     value: Real
@@ -44,12 +48,11 @@ class PureLeak:
         return -mp.expm1(epsilon - self.value) / (1 + mp.exp(-self.value))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Give `value` at delta = 0, else solve."""
         return self.value if delta == 0 else solved(self, delta, near)
 
 
 @dataclass(frozen=True)
-class ResponsesLeak:
+class ResponsesLeak(Leak):
     """`count` mechanisms whose losses are at most `value`, composed: as many randomised responses dominate them.
 
     The loss is a walk of `count` steps of +-value, up with probability 1/(1 + e^-value) (Kairouz, Oh and Viswanath).
@@ -73,12 +76,11 @@ class ResponsesLeak:
         ]
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Give the sum of all epsilons at delta = 0, else solve."""
         return self.count * self.value if delta == 0 else solved(self, delta, near)
 
 
 @dataclass(frozen=True)
-class GaussianLeak:
+class GaussianLeak(Leak):
     """As hard to tell apart as N(0, 1) and N(mu, 1), but for what samplers of integers are off.
 
     Attributes:
@@ -103,8 +105,7 @@ class GaussianLeak:
         return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solve for epsilon."""
-        return mp.inf if delta == 0 and self.mu > 0 else solved(self, delta, near)
+        return super().epsilon(delta, near) if self.mu > 0 else mp.mpf(0)
 
 
 def grouped(leak: Leak, rounds: int, delta: Real, near: Real) -> Leak:
@@ -125,7 +126,7 @@ def grouped(leak: Leak, rounds: int, delta: Real, near: Real) -> Leak:
 
 
 @dataclass(frozen=True)
-class RenyiLeak:
+class RenyiLeak(Leak):
     """A bound on (alpha - 1) times the Renyi divergence at each order alpha, as a function of alpha."""
 
     log_moment: Callable[[Real], Real]
@@ -148,7 +149,6 @@ class RenyiLeak:
         return mp.sqrt(-mp.expm1(-self.log_moment(1 + gap) / gap))
 
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solve for epsilon at each order."""
         if delta == 0:
             return mp.inf
         if self._distance <= delta:
@@ -163,7 +163,7 @@ class RenyiLeak:
 
 
 @dataclass(frozen=True)
-class SampledLeak:
+class SampledLeak(Leak):
     """A leak whose noise is drawn with errors: `distance`, `extra` and `exponent` as for `GaussianLeak`."""
 
     ideal: Leak
@@ -173,11 +173,9 @@ class SampledLeak:
 
     @property
     def sharp(self) -> bool:
-        """As without the errors."""
         return self.ideal.sharp
 
     def delta(self, epsilon: Real) -> Real:
-        """Give the ideal leak's delta at epsilon - extra, plus the price of the distance."""
         ideal = self.ideal.delta(max(mp.mpf(0), epsilon - self.extra))
         return mp.exp(self.exponent) * ideal + (1 + mp.exp(epsilon)) * self.distance
 
@@ -196,40 +194,18 @@ class SampledLeak:
 
 
 @dataclass(frozen=True)
-class WeightedLeak:
-    """A leak that errors of float64 weights have enlarged; `extra` is what they add to epsilon."""
-
-    leak: Leak
-    extra: Real
-
-    @property
-    def sharp(self) -> bool:
-        """The leak's own answer."""
-        return self.leak.sharp
-
-    def delta(self, epsilon: Real) -> Real:
-        """Ask the leak."""
-        return self.leak.delta(epsilon)
-
-    def epsilon(self, delta: Real, near: Real) -> Real:
-        """Ask the leak."""
-        return self.leak.epsilon(delta, near)
-
-
-@dataclass(frozen=True)
-class BestOf:
-    """Several bounds on one mechanism: the least counts."""
+class BestOf(Leak):
+    """Several bounds on one mechanism: the least counts; `extra` is what errors of float64 weights added to epsilon."""
 
     leaks: tuple[Leak, ...]
     sharp: bool = True
+    extra: Real = 0
 
     def delta(self, epsilon: Real) -> Real:
-        """Give the least delta."""
         return min(leak.delta(epsilon) for leak in self.leaks)
 
     @lru_cache(maxsize=64)  # noqa: B019 - leaks are small
     def epsilon(self, delta: Real, near: Real) -> Real:
-        """Give the least epsilon."""
         return min(leak.epsilon(delta, near) for leak in self.leaks)
 
 

@@ -25,7 +25,7 @@ from tacit.errors import InvalidInput
 from tacit.verification.chains import Floats
 from tacit.verification.convex import constants_anywhere
 from tacit.verification.facts import Facts, NotVerifiable, idealized, people, sides
-from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, SampledLeak, solved
+from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, SampledLeak
 from tacit.verification.sums import SIGMA_SQUARED, draw_errors
 
 # Cells of the integral, slopes of the first look, golden sections that follow, and normal numbers that are too large.
@@ -33,17 +33,8 @@ _CELLS, _SLOPES, _SECTIONS, _LARGEST_NORMAL = 2**13, 129, 40, 12.0
 _GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
-class LinkedLeak:
-    """One minimiser of logistic losses.
-
-    Args:
-        move: s.
-        growth: c.
-        replacement: whether a record is replaced (else zeroed out).
-        cover: mu of the noise that covers inexact minimisation.
-    """
-
-    sharp = True
+class LinkedLeak(Leak):
+    """One minimiser of logistic losses: s is `move`, c is `growth`, mu of the noise that covers it is `cover`."""
 
     def __init__(self, move: float, growth: float, replacement: bool, cover: float) -> None:
         self._move, self._growth, self._replacement, self._cover = move, growth, replacement, cover
@@ -55,10 +46,6 @@ class LinkedLeak:
         weights = np.maximum(np.diff(profile), 0.0)
         chords = float(np.sum(weights * ((survival[1:] + survival[:-1]) / 2 + missed)))
         return mp.mpf(min(1.0, (profile[0] + chords + survival[-1]) * (1 + 1e-10)))
-
-    def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
-        return mp.inf if delta == 0 else solved(self, delta, near)
 
     def _profile(self, epsilon: Floats) -> Floats:
         """Of N(0, 1) against N(mu, 1), at epsilons of both signs."""
@@ -130,7 +117,6 @@ def objective_perturbation(contract: Facts) -> Leak:
 
 
 def _sampled(ideal: Leak, dimension: int, count: int) -> Leak:
-    """The same, drawn in integers."""
     distance, extra, exponent = draw_errors(4 * dimension)
     return SampledLeak(ideal, count * (distance + _TRUNCATION + dimension * _FAR), count * extra, count * exponent)
 
@@ -165,7 +151,7 @@ def lattice_extra(contract: Facts) -> Real:
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives:
+class Alternatives(Leak):
     """A log ratio of at most `offset` plus the largest of so many Gaussian ones: their deltas add up.
 
     Attributes:
@@ -183,10 +169,6 @@ class Alternatives:
             return 1 - mp.exp(epsilon - self.offset) * (1 - self.delta(self.offset))
         terms = (count * GaussianLeak(mp.sqrt(mu)).delta(epsilon - self.offset) for mu, count in self.counts.items())
         return min(mp.mpf(1), mp.fsum(terms))
-
-    def epsilon(self, delta: Real, near: Real) -> Real:
-        """Solved."""
-        return mp.inf if delta == 0 else solved(self, delta, near)
 
 
 def _constants(loss: Facts) -> tuple[Real, Real]:

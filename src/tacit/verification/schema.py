@@ -75,7 +75,6 @@ def _check_object(value: dict[str, Any], place: str, schema: dict[str, Any]) -> 
 
 
 def _fits(value: Any, schema: dict[str, Any]) -> bool:
-    """Check whether a value has the type, the size and the length that a schema asks for."""
     if "const" in schema:
         return bool(type(value) is type(schema["const"]) and value == schema["const"])
     if "enum" in schema:
@@ -96,7 +95,6 @@ def _fits(value: Any, schema: dict[str, Any]) -> bool:
 
 
 def _allowed(schema: dict[str, Any]) -> str:
-    """Say what a schema allows, in words."""
     if "const" in schema:
         return repr(schema["const"])
     if "enum" in schema:

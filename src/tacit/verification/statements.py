@@ -15,11 +15,10 @@ import mpmath as mp
 
 from tacit.errors import InvalidInput
 from tacit.verification.facts import Facts, NotVerifiable, check_agreement, contradiction, people
-from tacit.verification.leaks import GaussianLeak, Leak, Real, WeightedLeak
+from tacit.verification.leaks import BestOf, GaussianLeak, Leak, Real
 from tacit.verification.minimisers import lattice_extra
 from tacit.verification.schema import check_schema
 
-DECLARED = "convex, G, beta as declared by you"
 _COMMON = ("relation", "rounds_per_person", "delta", "numerics")
 _IDEALIZED, _UP_TO = "idealized: float64 samplers", "exact up to an extra epsilon of "
 _LATTICE_SLACK = mp.mpf("1e-20")  # what lattices may add in any epoch (docs/algorithms/doubling.md)
@@ -139,12 +138,8 @@ def check_words(contract: Facts, first: Facts) -> None:
     for name, expected in words.items():
         if contract.text(name) != expected:
             raise _differs(name, contract, expected)
-    trusting = contract.text("algorithm") in ("CTRL", "L2PConvex")
-    declared = trusting and '"DeclaredLoss"' in json.dumps(contract.part("problem").content("loss"))
-    if contract.text("assumed") not in (
-        (DECLARED,) if declared else ("", DECLARED) if trusting else (statement.assumed,)
-    ):
-        raise _differs("assumed", contract, DECLARED if declared else statement.assumed)
+    if contract.text("assumed") != statement.assumed:
+        raise _differs("assumed", contract, statement.assumed)
 
 
 def check_meaning(contract: Facts, first: Facts, leak: Leak) -> None:
@@ -178,7 +173,7 @@ def _extra(contract: Facts, leak: Leak) -> tuple[Real, Real]:
     match statement_of(contract).numerics:
         case "draws" if isinstance(leak, GaussianLeak):  # of integers, to the digit; plans may count rounds beyond T
             return leak.extra, leak.extra * contract.integer("rounds_per_person") / people(contract)
-        case "weights" if isinstance(leak, WeightedLeak):  # a difference of two accounts knows it to a factor of two
+        case "weights" if isinstance(leak, BestOf):  # a difference of two accounts knows it to a factor of two
             return leak.extra / 2, leak.extra * 2
         case "minimisers" if contract.part("parameters").content("pure") is not True:
             extra = lattice_extra(contract)

@@ -20,7 +20,6 @@ from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real
 SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2) - 4
 # What one such draw is off: in epsilon, in the exponent of delta, in total variation (docs/numerics.md).
 _EXTRA, _EXPONENT, _DISTANCE = mp.mpf(2) ** -109, mp.mpf(2) ** -110, mp.mpf(2) ** -179
-# Encoders of more steps are summed up in closed form only, or not at all.
 
 
 def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak:

@@ -66,7 +66,6 @@ class Verdict:
         return EXIT_CODES[self.answer]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-ready description."""
         return {"answer": self.answer, "reason": self.reason, "epsilon": self.epsilon, "stated": list(self.stated)}
 
     def __str__(self) -> str:
@@ -230,7 +229,6 @@ def _is_one_plan(facts: Facts) -> bool:
 
 
 def _leak(facts: Facts) -> Leak:
-    """Compute what one plan leaks."""
     delta, problem = facts.number("delta"), facts.part("problem")
     if facts.number("epsilon") > LARGEST:
         raise NotVerifiable(f"an epsilon above {LARGEST:g} promises nothing.")
@@ -240,7 +238,6 @@ def _leak(facts: Facts) -> Leak:
 
 
 def _verify_experiment(content: dict[str, Any]) -> Verdict:
-    """Verify the contract of an experiment, per person and month."""
     with mp.workdps(DIGITS):
         try:
             found = experiments.check_experiment(content)
@@ -255,7 +252,6 @@ def _verify_experiment(content: dict[str, Any]) -> Verdict:
 
 
 def _content(contract: str | dict[str, Any]) -> dict[str, Any]:
-    """Read a copy of a contract."""
     try:
         text = contract if isinstance(contract, str) else json.dumps(contract, allow_nan=False)
         content = json.loads(text, object_pairs_hook=_once)

@@ -138,9 +138,9 @@ def test_the_rate_pays_for_records_and_floors():
     """In rational arithmetic: nodes times (2 K_1 + d), or the column of sizes that are fixed in advance."""
     mechanism, records = LaplaceTree(STEPS, 3), SummedRecords(5)
     grid = mechanism.grid(0.7, records, growing=True)
-    moved = mechanism.nodes * (records.l1_shift(grid.units) + 5)
+    moved = mechanism.nodes * (records.pure_shift("laplace", grid.units) + 5)
     assert Fraction(grid.rate) * moved <= Fraction(0.7) < Fraction(grid.rate) * moved * (1 + Fraction(1, 2**50))
     scheduled = lattice_grid(mechanism, 0.7, records, column_norm=1.5, multiple=0.001)
-    moved = 1.5 * records.l1_shift(grid.units) + mechanism.nodes * 5
+    moved = 1.5 * records.pure_shift("laplace", grid.units) + mechanism.nodes * 5
     assert scheduled.rate * moved == pytest.approx(0.7, rel=1e-6)
     assert scheduled.rate > grid.rate

@@ -91,12 +91,12 @@ def test_shifts_by_brute_force():
     losses = np.array(list(product(np.linspace(0, 1, 25), repeat=2)))
     rows = LossRecords(2).quantised(losses, units, 1.0)
     gaps = rows[:, None] - rows
-    assert np.abs(gaps).sum(axis=2).max() == LossRecords(2).l1_shift(units) == 12
+    assert np.abs(gaps).sum(axis=2).max() == LossRecords(2).pure_shift("laplace", units) == 12
     assert np.sqrt((gaps**2).sum(axis=2)).max() == pytest.approx(LossRecords(2).l2_shift(units), rel=1e-9)
     assert np.abs(rows).max() == units // 2  # zero-out: half of it
-    assert LossRecords(2, sides=1).l1_shift(units) == 6
-    assert np.abs(gaps).max() == LossRecords(2).largest_shift(units) == 6
-    assert LossRecords(2, sides=1).largest_shift(units) == 3
+    assert LossRecords(2, sides=1).pure_shift("laplace", units) == 6
+    assert np.abs(gaps).max() == LossRecords(2).pure_shift("cube", units) == 6
+    assert LossRecords(2, sides=1).pure_shift("cube", units) == 3
     angles = np.linspace(0, 2 * np.pi, 721)
     for stretch in (1.0, 3.7):
         circle = np.stack([np.cos(angles), np.sin(angles)], axis=1) * 2.5 * stretch
@@ -107,8 +107,8 @@ def test_shifts_by_brute_force():
         assert 0.98 * 100**2 <= (gaps**2).sum(axis=2).max() <= 100**2
         inside = circle / stretch / records.worth(50)
         assert np.abs(records.quantised(circle, 50, stretch) - inside).max() <= records.off
-        assert np.abs(gaps).sum(axis=2).max() <= records.l1_shift(50)
-        assert 98 <= np.abs(gaps).max() <= records.largest_shift(50) == 100
+        assert np.abs(gaps).sum(axis=2).max() <= records.pure_shift("laplace", 50)
+        assert 98 <= np.abs(gaps).max() <= records.pure_shift("cube", 50) == 100
 
 
 def test_a_float_sum_moves_by_more_than_the_loss_that_was_changed():
@@ -244,7 +244,7 @@ def test_cube_noise_of_many_dimensions_is_never_refused():
     for dimension, epsilon in ((3, 1e3), (100_000, 1e3), (100_000, 1e-3)):
         grid = CubeTree(1, 2).grid(epsilon, LossRecords(dimension))
         assert grid.rate * dimension <= 1
-        assert grid.rate * grid.records.largest_shift(grid.units) <= epsilon
+        assert grid.rate * grid.records.pure_shift("cube", grid.units) <= epsilon
         assert grid.numerics == EXACT
 
 
@@ -300,15 +300,22 @@ def test_refusals():
 
 @pytest.mark.parametrize("dimension", [1, 2, 7, 300])
 @pytest.mark.parametrize("steps", [700, 10**8])
-def test_steps_in_c_are_those_of_numpy_bit_for_bit(dimension, steps, both_ways):
-    mechanism = Buffered(steps)
-    grid = mechanism.grid(1.0, LossRecords(dimension))
-    rows = generator("rows").random((400, dimension))
+@pytest.mark.parametrize("records", [LossRecords, VectorRecords])
+def test_steps_in_c_are_those_of_numpy_bit_for_bit(records, dimension, steps, both_ways):
+    """Vectors inside, on and outside of the ball; losses at the ends of their range."""
+    mechanism, rng = Buffered(steps), generator("rows")
+    grid = mechanism.grid(1.0, records(dimension))
+    rows = rng.standard_normal((400, dimension))
+    if records is VectorRecords:
+        sizes = rng.choice([0.0, 1e-12, 0.5, 1 - 2.0**-39, 1.0, 1 + 2.0**-50, 1.4, 1e9], (400, 1))
+        rows *= sizes / np.linalg.norm(rows, axis=1)[:, None]
+    else:
+        rows = np.clip(rows, 0.0, 1.0)
 
     def summed():
         sums = mechanism.start_on(grid, Randomness.replayable(4), "noise")
-        single = [sums.add(row) for row in rows[:50]]
-        return np.concatenate([single, sums.add_many(rows[50:333]), sums.add_many(rows[333:])]), sums.state_dict()
+        single = [sums.add(row) for row in rows[:150]]
+        return np.concatenate([single, sums.add_many(rows[150:333]), sums.add_many(rows[333:])]), sums.state_dict()
 
     (compiled, state), (plain, other) = both_ways(summed)
     np.testing.assert_array_equal(compiled, plain)
@@ -323,5 +330,7 @@ def test_every_pure_lattice_has_a_sampler(dimension):
     for epsilon in np.linspace(0.02, 1.0, 99):
         grid = tree.grid(float(epsilon), VectorRecords(dimension, people=10))
         assert grid.rate >= 2.0**-32
-        assert Fraction(grid.rate) * tree.nodes * grid.records.l1_shift(grid.units) <= Fraction(float(epsilon))
+        assert Fraction(grid.rate) * tree.nodes * grid.records.pure_shift("laplace", grid.units) <= Fraction(
+            float(epsilon)
+        )
         tree.start_on(grid, Randomness.replayable(1), "noise")

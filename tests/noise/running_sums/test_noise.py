@@ -46,21 +46,3 @@ def test_scale_of_the_noise(mechanism, step):
     assert accepts(mechanism, step, 1.0)
     assert not accepts(mechanism, step, 0.8)
     assert not accepts(mechanism, step, 1.25)
-
-
-@pytest.mark.parametrize("mechanism", [Tree(64), Buffered(64)], ids=repr)
-def test_noise_of_two_steps_is_correlated_as_the_decoder_says(mechanism):
-    """A combination of two released sums is normal with the variance that the dense decoder gives."""
-    rng = Randomness.replayable(6).stream(repr(mechanism))
-    sums = mechanism.start(DIMENSION, 1.0, mechanism.noise_from(rng))
-    released = [sums.add(np.zeros(DIMENSION)) for _ in range(64)]
-    decoder = mechanism.matrices()[0]
-    for first, second in ((40, 41), (31, 63), (0, 63)):
-        difference = released[second] - released[first]
-        squared = np.sum((decoder[second] - decoder[first]) ** 2)
-        tail = gammaincc(DIMENSION / 2, np.sum(difference**2) / squared / 2)
-        assert ALARM / 2 <= tail <= 1 - ALARM / 2
-    # Neighbouring steps with independent noises would have this variance instead: the test tells them apart.
-    difference = released[41] - released[40]
-    independent = np.sum(decoder[41] ** 2) + np.sum(decoder[40] ** 2)
-    assert gammaincc(DIMENSION / 2, np.sum(difference**2) / independent / 2) > 1 - ALARM / 2

@@ -60,14 +60,6 @@ def test_best_base_has_the_least_largest_noise(steps):
     assert largest(best) < 0.55 * largest(LaplaceTree(steps, 2))
 
 
-def test_memory_is_one_vector_a_level():
-    steps = 1 << 12
-    sums = Tree(steps).start(1, 1.0, np.ones)
-    for _ in range(steps):
-        sums.add(np.zeros(1))
-        assert sums.state_dict()["prefixes"].shape == (13, 1)
-
-
 @pytest.mark.parametrize("base", [1, 0, -2, 2.0, True])
 def test_bad_base_is_refused(base):
     with pytest.raises(InvalidInput, match="'base'"):

@@ -37,7 +37,7 @@ from tacit.algorithms.bandit.bandit_plan import BanditLearner, on_sphere
 from tacit.algorithms.bandit.noisy_oco import NoisyOCO, noisy_regret
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian, best_laplace
+from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import SummedRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.problems import Bandit, Problem
@@ -170,7 +170,6 @@ class BanditFW(RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret."""
         return RegretBound(
             self.certified.regret(self.zeta, self.eta),
             "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",
@@ -231,7 +230,7 @@ class BanditFW(RunningSumPlan):
                 replace(problem, horizon=horizon),
                 problem.domain.inner_radius / 2,
                 1.0,
-                best_laplace(steps) if pure else best_gaussian(steps),
+                LaplaceTree.best(steps) if pure else best_gaussian(steps),
                 privacy,
                 baseline,
                 linear,
@@ -254,7 +253,7 @@ class BanditFW(RunningSumPlan):
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of eight batches at the plan's own privacy."""
         problem = few_rounds(self.problem, 64)
         return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)

@@ -14,9 +14,7 @@ __all__ = [
     "NoiseSource",
     "RunningSum",
     "Tree",
-    "best_cube",
     "best_gaussian",
-    "best_laplace",
 ]
 
 
@@ -35,13 +33,3 @@ def best_gaussian(steps: int, people: int = 1, separation: int = 1) -> Buffered:
     check_participation("best_gaussian", people, separation)
     plain = Buffered(steps)
     return plain if people == 1 or steps < 2 else best_buffers(plain, people, separation)
-
-
-def best_laplace(steps: int) -> LaplaceTree:
-    """Give the default under Laplace noise (pure DP, l1 sensitivity)."""
-    return LaplaceTree.best(steps)
-
-
-def best_cube(steps: int) -> CubeTree:
-    """Give the default for losses under pure DP (l_infinity sensitivity)."""
-    return CubeTree.best(steps)

@@ -1,8 +1,8 @@
 """What runs in a private running sum: the record of a step, its fresh noise, and the noisy sum so far.
 
 A record has a public size. On the lattice a record of the largest size measures `units` steps. The integers, not the
-floats before them, are what privacy rests on: one person moves their sum by at most `l2_shift(units)`,
-`l1_shift(units)` or, in each coordinate, `largest_shift(units)` steps, exactly.
+floats before them, are what privacy rests on: one person moves their sum by at most `l2_shift(units)` or
+`pure_shift(noise, units)` steps, exactly.
 
 An `Accumulator` adds a record and fresh noise at every step, and corrects the noise by what it drew before. Toeplitz
 mechanisms correct by a filter of past noise in constant memory (`BufferedAccumulator`). `TreeAccumulator` keeps the
@@ -30,8 +30,8 @@ import numpy as np
 from tacit import kernels
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION, LARGEST_UNITS, SHRINK, inner_units, l1_units, round_vectors
-from tacit.noise.randomness import Process, Stream
+from tacit.noise.lattice import inner_units, l1_units, round_vectors
+from tacit.noise.randomness import Process
 from tacit.noise.source import PooledNoise, Source, Streams
 from tacit.validation import (
     LARGEST,
@@ -103,48 +103,28 @@ class Records(ABC):
         return self.size / units
 
     @property
-    @abstractmethod
-    def l2_move(self) -> float:
-        """By how much one person moves the sum of all records, in l2 and in sizes of a record."""
-
-    @property
-    @abstractmethod
-    def l1_move(self) -> float:
-        """The same in l1."""
-
-    @property
     def summands(self) -> int:
         """How many records of the largest size a step may add up."""
         return 1
 
-    @property
     @abstractmethod
-    def largest_move(self) -> float:
-        """The same in one coordinate."""
-
     def move(self, noise: str) -> float:
-        """Give the move in the norm of this kind of noise: "gaussian" l2, "laplace" l1, "cube" l_infinity."""
-        return {"gaussian": self.l2_move, "laplace": self.l1_move, "cube": self.largest_move}[noise]
+        """Give by how much one person moves the sum of all records, in sizes of a record.
+
+        In the norm of this kind of noise: "gaussian" l2, "laplace" l1, "cube" l_infinity.
+        """
 
     @abstractmethod
-    def l1_shift(self, units: int) -> int:
-        """Compute by how many steps one person moves the sum of all records, in l1, exactly."""
-
-    @abstractmethod
-    def largest_shift(self, units: int) -> int:
-        """Compute by how many steps one person moves one coordinate of that sum."""
-
     def pure_shift(self, noise: str, units: int) -> int:
-        """Give `l1_shift` or `largest_shift`, by the norm of this kind of pure noise."""
-        return self.largest_shift(units) if noise == "cube" else self.l1_shift(units)
+        """Compute by how many steps one person moves that sum, exactly: l_infinity for "cube", else l1."""
 
     def l2_shift(self, units: int) -> float:
-        """Compute by how many steps one person moves the sum of all records, in l2, rounded up."""
-        return units * self.l2_move * ROUND_UP
+        """Compute the same in l2, rounded up."""
+        return units * self.move("gaussian") * ROUND_UP
 
-    @abstractmethod
     def plain(self, rows: FloatArray) -> FloatArray:
         """Give the records as they are added in float64."""
+        return rows
 
     @abstractmethod
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
@@ -159,24 +139,17 @@ class LossRecords(Records):
     def size(self) -> float:
         return 1.0
 
-    @property
-    def l2_move(self) -> float:
+    def move(self, noise: str) -> float:
         # Every coordinate moves by the whole range, or by half of it to the centre.
-        return self.sides / 2 * self.people * sqrt(self.dimension)
+        return (
+            self.sides
+            / 2
+            * self.people
+            * {"gaussian": sqrt(self.dimension), "laplace": self.dimension, "cube": 1}[noise]
+        )
 
-    @property
-    def l1_move(self) -> float:
-        return self.largest_move * self.dimension
-
-    @property
-    def largest_move(self) -> float:
-        return self.sides / 2 * self.people
-
-    def l1_shift(self, units: int) -> int:
-        return self.largest_shift(units) * self.dimension
-
-    def largest_shift(self, units: int) -> int:
-        return units // 2 * self.sides * self.people  # units are even
+    def pure_shift(self, noise: str, units: int) -> int:
+        return units // 2 * self.sides * self.people * (1 if noise == "cube" else self.dimension)  # units are even
 
     def plain(self, rows: FloatArray) -> FloatArray:
         return rows - 0.5
@@ -208,51 +181,14 @@ class VectorRecords(Records):
     def worth(self, units: int) -> float:
         return self.norm / inner_units(units, self.dimension)
 
-    @property
-    def l2_move(self) -> float:
-        return float(self.sides * self.people)
+    def move(self, noise: str) -> float:
+        return self.sides * self.people * (sqrt(self.dimension) if noise == "laplace" else 1.0)
 
-    @property
-    def l1_move(self) -> float:
-        return self.sides * self.people * sqrt(self.dimension)
-
-    @property
-    def largest_move(self) -> float:
-        return float(self.sides * self.people)
-
-    def l1_shift(self, units: int) -> int:
-        return l1_units(units, self.dimension) * self.sides * self.people
-
-    def largest_shift(self, units: int) -> int:
-        return units * self.sides * self.people
-
-    def plain(self, rows: FloatArray) -> FloatArray:
-        return rows
+    def pure_shift(self, noise: str, units: int) -> int:
+        return (units if noise == "cube" else l1_units(units, self.dimension)) * self.sides * self.people
 
     def quantised(self, rows: FloatArray, units: int, stretch: float) -> FloatArray:
-        one = self._one(rows, self.norm * stretch, units) if rows.ndim == 1 else None
-        return round_vectors(rows, self.norm * stretch, units).astype(np.float64) if one is None else one
-
-    @staticmethod
-    def _one(values: FloatArray, norm: float, units: int) -> FloatArray | None:
-        """Give what `round_vectors` gives for one vector, bit for bit in a fraction of the time, or None.
-
-        The same operations in the same order, without those that would change nothing. None: one of them would.
-        """
-        if not (norm > 0.0 and 0 < units <= LARGEST_UNITS and 0 < values.size <= LARGEST_LATTICE_DIMENSION):
-            return None
-        inner = units - sqrt(values.size) / 2
-        with np.errstate(over="ignore"):
-            scaled = values * (inner / norm)
-            length = sqrt(np.add.reduce(scaled * scaled))
-        if length > inner * SHRINK:
-            if not (length < 1.5 * inner and np.abs(values).max() <= norm):
-                return None
-            scaled *= inner / max(length, inner)
-        elif length != length or not inner > 0:
-            return None
-        lattice = np.rint(scaled).astype(np.int64)
-        return lattice.astype(np.float64) if int(lattice.dot(lattice)) <= units * units else None
+        return round_vectors(rows, self.norm * stretch, units).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -303,17 +239,13 @@ class FloatNoise(Source):
 
     Args:
         unit: makes a function that draws so many unit noises from a generator.
-        stream: the stream.
+        streams: where its stream comes from.
+        name: of the stream.
     """
 
-    def __init__(self, unit: UnitNoise, stream: Stream) -> None:
+    def __init__(self, unit: UnitNoise, streams: Streams, name: str) -> None:
         super().__init__()
-        self._unit, self._stream = unit, stream
-
-    @classmethod
-    def from_streams(cls, unit: UnitNoise, streams: Streams, name: str) -> FloatNoise:
-        """Give the source on the stream of that name."""
-        return cls(unit, streams.stream(name))
+        self._unit, self._stream = unit, streams.stream(name)
 
     @property
     def private(self) -> bool:
@@ -346,11 +278,7 @@ def _laplace(generator: np.random.Generator, count: int) -> FloatArray:
 
 
 def next_draws(source: PooledNoise, count: int) -> FloatArray:
-    """Take the next `count` integers of a source as floats: out of its pool, as long as that lasts."""
-    start, stop = source.given, source.given + count
-    if start <= stop <= source.pool.size and source.home == Process.number:
-        source.given = stop  # before they are given out: an interrupt may lose draws, never repeat them
-        return source.pool[start:stop].astype(np.float64)
+    """Take the next `count` integers of a source as floats."""
     return source.draw(count).astype(np.float64)
 
 
@@ -403,10 +331,7 @@ class Accumulator(ABC):
             return sums
         self._check_room(1)
         sensitivity = self._check_sensitivity(sensitivity)
-        if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._sum.shape:
-            x = x.copy()  # what `real_array` does, without the call: this is the hot path
-        else:
-            x = real_array("Accumulator", "x", x, self._sum.shape)
+        x = real_array("Accumulator", "x", x, self._sum.shape)
         record, fresh, stretch = self._inputs(x, sensitivity)
         self._sensitivity = sensitivity
         self._step += 1
@@ -712,15 +637,6 @@ class GrowingTreeAccumulator(TreeAccumulator):
         kept = np.array(rows, dtype=object if bound >= _INT64 else np.int64)
         super()._load_noise_state(state, step)
         self._open, self._bound = kept, bound
-
-
-def tree_accumulator(
-    steps: int, dimension: int, scale: float, noise: Draws, grid: Grid | None, *, base: int
-) -> TreeAccumulator:
-    """Give the running state of a tree: on a lattice whose records grow, or of one size."""
-    if grid is not None and grid.multiple:
-        return GrowingTreeAccumulator(steps, dimension, scale, noise, grid, base=base)
-    return TreeAccumulator(steps, dimension, scale, noise, grid, base=base)
 
 
 def tree_levels(steps: int, base: int) -> int:

@@ -5,11 +5,10 @@ A `RunningSum` is a public, frozen description: how many steps, what structure. 
 `Accumulator` whose `add(x)` returns the noisy sum of everything added so far.
 
 The sum of rows is written A = decoder @ encoder: the encoder's rows times the data, plus independent noise, is what
-is released; everything after it is post-processing. A row that moves by at most s (in l2 for Gaussian noise, in l1 for
-Laplace noise, in l_infinity for cube noise) moves the encoded data by at most s times the encoder's largest column
-norm (l2; l1 for the last two), so noise of scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or
-pure DP with privacy = epsilon. A person with m rounds moves m columns together, less far the farther they are apart
-(`crowding`). Sensitivities may grow along the stream as long as they are predictable and never fall.
+is released. A row that moves by at most s (in l2 for Gaussian noise, in l1 for Laplace noise, in l_infinity for cube
+noise) moves the encoded data by at most s times the encoder's largest column norm (l2; l1 for the last two). Noise of
+scale `s * column_norm / privacy` gives mu-Gaussian DP with privacy = mu, or pure DP with privacy = epsilon.
+Sensitivities may grow along the stream as long as they are predictable and never fall.
 
 On a lattice (`Grid`) records and noise are integers, and the correction that correlates the noise is rounded to one.
 The draws of all steps together move in l2 by at most the root of
@@ -147,7 +146,7 @@ class RunningSum(ABC):
             sums = self._accumulator(grid.records.dimension, scale, partial(next_draws, integers), grid)
         else:
             dimension = grid.records.dimension
-            source = FloatNoise.from_streams(unit or partial(self.noise_from, dimension=dimension), streams, name)
+            source = FloatNoise(unit or partial(self.noise_from, dimension=dimension), streams, name)
             sums = self.start(dimension, scale, source.draw)
             sums._records = grid.records
         sums._source = source
@@ -257,10 +256,6 @@ class Rounding:
         if not self.exact:
             aligned = min(aligned, shift * self.total * (1 + 2 * self.error) * sqrt(dimension))
         return sqrt(along**2 + 2 * aligned + across**2) * ROUND_UP
-
-    def l1_shift(self, dimension: int) -> int:
-        """Give the floors' share in l1: a step a coordinate each."""
-        return self.floors * dimension
 
 
 def tail_probability(buffers: int, steps: int, dimension: int, *, growing: bool = False) -> float:
@@ -402,7 +397,7 @@ def last_below(function: Callable[[int], float], limit: float, most: int) -> int
 def _pure_grid(mechanism: RunningSum, privacy: float, records: Records, rounding: Rounding, multiple: float) -> Grid:
     nodes, cube = mechanism.nodes, mechanism.noise == "cube"
     # A floor in a node moves each coordinate by at most a step.
-    lost = rounding.floors if cube else rounding.l1_shift(records.dimension)
+    lost = rounding.floors * (1 if cube else records.dimension)
     # A sum has the noise of so many nodes.
     least = least_cube_rate(records.dimension, round(mechanism.largest_row_norm**2)) if cube else SMALLEST_RATE
     width = nodes * records.pure_shift(mechanism.noise, 2) + lost

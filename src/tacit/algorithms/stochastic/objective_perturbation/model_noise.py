@@ -91,7 +91,7 @@ class FloatModelNoise(_Facts):
         return self.protection * size + self.accuracy
 
     def source(self, streams: Streams, name: str) -> Source:
-        return FloatNoise.from_streams(Norm().exponential_noise if self.pure else _cut_off, streams, name)
+        return FloatNoise(Norm().exponential_noise if self.pure else _cut_off, streams, name)
 
     def linear_term(self, source: Source) -> FloatArray:
         """Z."""

@@ -39,8 +39,14 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
 )
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.bent import refuse_unchecked
-from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
+from tacit.losses.loss import (
+    LinkLoss,
+    LogisticLoss,
+    LossFamily,
+    SmoothedHingeLoss,
+    largest_norm,
+    refuse_unchecked,
+)
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic
@@ -264,7 +270,7 @@ class ObjectivePerturbation(PrivatePlan):
         centre = np.log(constants.lipschitz)
         return make(exp(smallest(safe, float(centre - 7), float(centre + 14), 1e-6)))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give a model of three records in one dimension; pure plans draw noise with the density of a norm."""
         line = replace(self.problem, domain=Ball(1, radius=self.problem.domain.radius), horizon=3)
         target = Target(self.guarantee.epsilon(), self.delta, self.relation, numerics=self.numerics)

@@ -51,7 +51,7 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows
+from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
 from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
@@ -249,7 +249,7 @@ class OnlineToBatch(RunningSumPlan):
         wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm)
         return Search(problem, target, *wishes).best()
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few records at the plan's privacy; pure plans in float64 draw noise with the density of a norm."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = ceil(problem.records / batch)
@@ -306,7 +306,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""
-        return asks_user(self.plan.problem.loss)
+        return not isinstance(self.plan.problem.loss, RowLoss)
 
     def _check(self, record: Any) -> Any:
         """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
@@ -530,7 +530,8 @@ def difference_grid(
     multiple = first * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes and numerics == "exact" else 0.0
     if numerics == "exact" and records.batch <= LARGEST_SUMMED:
         return lattice_grid(mechanism, privacy, records, growing=True, multiple=multiple)
-    moved = records.l2_move * records.size if mechanism.noise == "gaussian" else float(records.sides * records.people)
+    gaussian = mechanism.noise == "gaussian"
+    moved = records.move("gaussian") * records.size if gaussian else float(records.sides * records.people)
     return Grid(records, 0, mechanism.scale(privacy, moved) * ROUND_UP, mechanism.curve(privacy), IDEALIZED)
 
 
