@@ -8,7 +8,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-import pytest
 
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
@@ -262,7 +261,6 @@ CONTROLS: tuple[Control, ...] = (
         by_test(
             "accounting.test_chain_profiles",
             "test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero",
-            fixtures=(pytest.MonkeyPatch.context,),
         ),
     ),
     Control(
