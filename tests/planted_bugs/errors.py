@@ -183,12 +183,7 @@ CONTROLS = (
     Control(
         "a pipeline passes on the words of its steps", "estimators",
         swap(pipeline, "TacitError", lambda honest: Exception),
-        by_test("estimators.test_strangers", "test_steps_that_are_not_private_quote_no_cells"), row=rows.NAMED,
-    ),
-    Control(
-        "steps that make a row out of others pass", "estimators",
-        swap(pipeline, "_mixes", lambda honest: lambda *_: False),
-        by_test("estimators.test_pipeline", "test_steps_that_make_a_row_out_of_others_are_named", np.flipud),
+        by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "fit"), row=rows.NAMED,
     ),
     Control(
         "a scaler makes infinities, which the next step refuses", "estimators",
