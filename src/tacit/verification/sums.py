@@ -12,6 +12,7 @@ multiples.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isqrt
 
 import mpmath as mp
@@ -98,10 +99,11 @@ def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak
     return PureLeak(streams * mp.mpf(noise.number("rate")) * (moved + levels * shift.floors(law)))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Shift:
     """By how many steps of the lattice one person moves the sum of all records.
 
-    Args:
+    Attributes:
         losses: whether records are losses in a range that measures `units` steps, or vectors of that l2 norm.
         units: steps in the largest record.
         dimension: coordinates.
@@ -113,22 +115,15 @@ class Shift:
         sizes: how large a record is at each step, if that is fixed in advance.
     """
 
-    def __init__(
-        self,
-        *,
-        losses: bool,
-        units: int,
-        dimension: int,
-        sides: int,
-        people: int,
-        apart: bool = True,
-        separation: int = 1,
-        grows: bool = False,
-        sizes: list[Real] | None = None,
-    ) -> None:
-        self.losses, self.units, self.dimension = losses, units, dimension
-        self.sides, self.people, self.apart = sides, people, apart
-        self.grows, self.sizes, self.separation = grows, sizes, separation
+    losses: bool
+    units: int
+    dimension: int
+    sides: int
+    people: int
+    apart: bool = True
+    separation: int = 1
+    grows: bool = False
+    sizes: list[Real] | None = None
 
     def floors(self, law: str) -> int:
         """By how many steps rounding a node down moves it besides: one a coordinate."""
