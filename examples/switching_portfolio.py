@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import load_sample_image
 
 import tacit
-from tacit.report.plots import plot_held
+from tacit.report.plots import legend_below, save_figure, start_figure
 from tacit.simulation.comparators import best_switching_sequence
 
 SHADES = np.linspace(16, 240, 8)
@@ -42,15 +42,7 @@ def main(output: str = "switching_portfolio.png", every: int = 1) -> None:
     print(f"{watch.regret_after(len(learner.restarts)) / rounds:.4f} a round")
     print(f"best single shade: regret {losses.sum(axis=0).min() / rounds - best / rounds:.4f} a round")
 
-    plot_held(
-        held,
-        sequence,
-        output,
-        restarts=learner.restarts,
-        names=[f"shade {shade:.0f}" for shade in SHADES],
-        title="Forecasting a photograph, pixel by pixel",
-        caption=str(learner.guarantee),
-    )
+    draw(held, sequence, learner.restarts, str(learner.guarantee), output)
     print(f"picture: {output}")
 
 
@@ -58,6 +50,21 @@ def report(what: str, algorithm: str, actions: np.ndarray, losses: np.ndarray, b
     rounds = len(losses)
     regret = (losses[np.arange(rounds), actions].sum() - best) / rounds
     print(f"{what} ({algorithm}): regret {regret:.4f} a round against the best sequence with {SWITCHES} switches")
+
+
+def draw(held: np.ndarray, best: np.ndarray, restarts: list[int], contract: str, output: str) -> None:
+    """The shade that was held in each round, that of the best sequence, and the restarts."""
+    figure, axes = start_figure(1)
+    axes.step(np.arange(len(best)), best, where="post", color="0.75", linewidth=7, label="best sequence")
+    axes.step(np.arange(len(held)), held, where="post", color="0.0", linewidth=1.2, label="held")
+    for index, restart in enumerate(restarts):
+        axes.axvline(restart, color="0.3", linestyle=":", label=None if index else "detected restart")
+    axes.set_yticks(range(len(SHADES)), [f"{shade:.0f}" for shade in SHADES])
+    axes.set_xlabel("round")
+    axes.set_ylabel("shade")
+    axes.set_title("Forecasting a photograph, pixel by pixel")
+    legend_below(figure, axes.get_legend_handles_labels()[0])
+    save_figure(figure, output, contract)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from tacit.report.plots import (
     line_style,
     plot_curves,
     plot_regret,
-    plot_switches,
     save_figure,
     start_figure,
 )
@@ -147,9 +146,16 @@ def budget(folder: Path) -> Path:
         regret = np.mean([result.mean[-1] for result in results])
         label = f"budget {switches:,}: regret {regret:.0f}, certified {float(plan.regret_bound):.0f}"
         curves[label] = (np.arange(2, rounds + 1), np.cumsum(moved))
+    figure, axes = start_figure(2)
+    for index, (label, (played, switches)) in enumerate(curves.items()):
+        axes.step(played, switches, where="post", linestyle=LINES[index % 4], color=SHADES[index % 6], label=label)
+    axes.set_xlabel("round")
+    axes.set_ylabel("switches so far (mean)")
+    axes.set_title("Lazy online logistic regression, d = 2")
+    axes.set_ylim(bottom=0.0)
+    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
     caption = f"{plan.guarantee}\nmean of {runs} runs; regret at the end, in units of loss"
-    title = "Lazy online logistic regression, d = 2"
-    return plot_switches(curves, folder / "budget.png", title=title, caption=caption)
+    return save_figure(figure, folder / "budget.png", caption)
 
 
 def doubling(folder: Path) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 
 import tacit
 from tacit.algorithms import PolicyArms, Responses
-from tacit.environments import DigitPolicies, LonelyPolicy, NeedlePolicy, RotatingActions, SkilledPolicies
+from tacit.environments import DigitPolicies, NeedlePolicy, SkilledPolicies
 from tacit.environments.policies import PoliciesWorld
 from tacit.runtime.plan import Plan
 
@@ -21,8 +21,8 @@ WORLDS: dict[str, tuple[PoliciesWorld, tuple[float, ...]]] = {
     "skilled, N = 100, K = 6": (SkilledPolicies(100, ROUNDS, 6), (0.3, 1.0, 3.0)),
     "skilled, N = 1000, K = 6, T = 3e4": (SkilledPolicies(1000, 30_000, 6), (1.0,)),
     "needle, gap .08, N = 100, K = 6": (NeedlePolicy(100, ROUNDS, 6, 0.08), (1.0,)),
-    "turning, gap .2, N = 100, K = 6": (RotatingActions(100, ROUNDS, 6, 0.2), (1.0,)),
-    "lonely, gap .2, N = 100, K = 6": (LonelyPolicy(100, ROUNDS, 6, 0.2), (1.0,)),
+    "turning, gap .2, N = 100, K = 6": (NeedlePolicy(100, ROUNDS, 6, 0.2, "turning"), (1.0,)),
+    "lonely, gap .2, N = 100, K = 6": (NeedlePolicy(100, ROUNDS, 6, 0.2, "lonely"), (1.0,)),
 }
 SIZES = ((2, 2), (10, 3), (20, 20), (100, 6), (1000, 6))
 
@@ -59,9 +59,9 @@ def main(runs: int = 8) -> None:
         plan = Responses.calibrate(tacit.Policies(n=n, actions=actions, horizon=5_000), epsilon=1.0, delta=0.0)
         for times in (2.0, 4.0):
             gap = min(0.5, times * float(plan.regret_bound) / 5_000)
-            for kind in (NeedlePolicy, RotatingActions):
-                label = f"{kind.__name__}, N = {n}, K = {actions}, T = 5,000, gap {gap:.3f}"
-                world = kind(n, 5_000, actions, gap)
+            for shape in ("guessing", "turning"):
+                label = f"{shape}, N = {n}, K = {actions}, T = 5,000, gap {gap:.3f}"
+                world = NeedlePolicy(n, 5_000, actions, gap, shape)
                 worst = max(worst, measured(label, plan, world, 5 * runs, 2300 + number))
     print(f"largest ratio {worst[0]:.3f} +- {worst[1]:.3f}")
     for delay, copies in ((1, 2), (10, 11), (10, 1), (100, 1)):

@@ -105,12 +105,12 @@ _MOVED = {
         "SubmodularBase"
     ),
     "environments": (
-        "Assignment BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
-        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert Pricing PricingCurve RandomSigns "
+        "BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
+        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "
         "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
     ),
     "losses": (
-        "AbsoluteLoss ConvexFamily CustomLoss DeclaredLoss HingeLoss HuberLoss LinearLoss LinkLoss "
+        "AbsoluteLoss ConvexFamily CustomLoss HingeLoss HuberLoss LinearLoss LinkLoss "
         "LogisticLoss QuadraticLoss QuantileLoss RegularisedLoss "
         "SmoothedHingeLoss SquaredLoss"
     ),

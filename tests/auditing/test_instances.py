@@ -46,17 +46,17 @@ def test_capped_chains_are_audited_at_a_cap_that_binds(batch):
 
 def test_instances_are_never_longer_than_the_plan_or_the_budget():
     plan = tacit.algorithms.ScheduledExperts(Experts(n=3, horizon=20), eta=0.1)
-    assert [small.plan.rounds for small in plan.small_instances(1_000)] == [6, 6, 6]
+    assert [small.plan.rounds for small in plan.small_instances()] == [6, 6, 6]
     long = tacit.algorithms.LazyFixedShare(Tracking(n=3, horizon=9_000, switches=500), eta=0.1, force=0.1)
-    assert [small.plan.rounds for small in long.small_instances(1_000)] == [4, 4]
-    assert all(small.plan.problem.switches < small.plan.rounds for small in long.small_instances(1_000))
+    assert [small.plan.rounds for small in long.small_instances()] == [4, 4]
+    assert all(small.plan.problem.switches < small.plan.rounds for small in long.small_instances())
 
 
 def test_doubling_is_audited_at_its_border_and_as_its_first_epoch():
     plan = tacit.algorithms.ScheduledExperts.calibrate(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6)
-    first, *others = plan.small_instances(50)
+    first, *others = plan.small_instances()
     assert first.attack == "epochs"
-    assert tuple(others) == plan.epoch(0).small_instances(50)
+    assert tuple(others) == plan.epoch(0).small_instances()
 
 
 def test_extreme_feedback_has_opposites_at_opposite_ends():
@@ -82,5 +82,5 @@ def test_a_problem_of_ones_own_can_be_registered():
     with pytest.raises(InvalidInput, match="No audit knows what feedback Weather has"):
         extremes(Weather(horizon=3))
     plan = tacit.algorithms.ScheduledExperts(Experts(n=2, horizon=4), eta=0.1)
-    small = Instance.of(plan.small_instances(4)[0])
+    small = Instance.of(plan.small_instances()[0])
     assert small.alphabet.symbols[0].tolist() == alphabet(plan).symbols[0].tolist()

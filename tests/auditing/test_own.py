@@ -121,7 +121,7 @@ def test_a_plan_under_another_name_releases_what_its_parent_releases():
 def test_a_plan_under_another_name_is_audited_as_its_parent_is():
     """Nothing in an audit asks for the name: the same instances, the same attacks, the same numbers."""
     shipped, mine = (kind(Experts(n=5, horizon=100), eta=0.05, force=0.2) for kind in (LazyExperts, Mine))
-    made = {small.plan.algorithm for small in mine.small_instances(50)}
+    made = {small.plan.algorithm for small in mine.small_instances()}
     assert made == {"Mine"}
     first, second = (audit(plan, budget=0.02).to_dict()["findings"] for plan in (shipped, mine))
     assert first == second
@@ -134,7 +134,7 @@ class Told(LastLeader):
 
     attack: str = "enumeration"
 
-    def small_instances(self, most_rounds):
+    def small_instances(self):
         return (SmallInstance(self.attack, "three rounds", replace(self, problem=Experts(n=2, horizon=3))),)
 
 

@@ -1,4 +1,4 @@
-"""Arms on the command line: a plan and a conversation."""
+"""Arms and bandits on the command line: conversations."""
 
 import json
 
@@ -8,17 +8,7 @@ import tacit
 from cli.command import refused, run_command
 
 COMMON = ("--n", "3", "--horizon", "500", "--epsilon", "1", "--delta", "0")
-
-
-def test_plan(capsys):
-    assert run_command("plan", "arms", *COMMON, "--adversary", "stochastic", "--json") == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert {candidate["algorithm"] for candidate in answer["candidates"]} == {
-        "LiveArms",
-        "PhasedArms",
-        "BatchedTsallis",
-    }
-    assert answer["candidates"][0]["delta"] == 0
+BANDIT = ("--dim", "2", "--radius", "0.5", "--horizon", "10000", "--epsilon", "1", "--delta", "1e-6")
 
 
 def test_run_is_a_conversation(capsys):
@@ -29,6 +19,10 @@ def test_run_is_a_conversation(capsys):
     assert set(arms) <= {0, 1, 2}
     assert "3 rounds" in captured.err
     assert "numerics:   exact" in captured.err
+    assert run_command("run", "bandit", *BANDIT, "--seed", "1", stdin="0.5\n0.25\n0.75\n") == 0
+    points = [[float(x) for x in line.split(",")] for line in capsys.readouterr().out.splitlines()]
+    assert len(points) == 4
+    assert all(x * x + y * y <= 0.25 + 1e-9 for x, y in points)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +71,14 @@ def test_json_lines(capsys):
 def test_bad_input_gets_one_sentence(arguments, stdin, words, capsys):
     error = refused(capsys, "run", "arms", *COMMON, *arguments, stdin=stdin)
     assert all(word in error for word in words), error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "words"),
+    [
+        ((), "0.5\nnan\n", "Row 2 of standard input has no finite number"),
+        (("--dim", "10", "--horizon", "30"), "", "T=120 would be enough"),
+    ],
+)
+def test_bandits_get_one_sentence(arguments, stdin, words, capsys):
+    assert words in refused(capsys, "run", "bandit", *BANDIT, *arguments, stdin=stdin)

@@ -1,6 +1,3 @@
-import json
-
-import pytest
 from typer.testing import CliRunner
 
 import tacit
@@ -17,24 +14,6 @@ def test_a_clean_plan_leaves_with_zero_and_shows_no_progress_in_a_pipe():
     assert result.exit_code == 0
     assert "no violation found" in result.output
     assert "..." not in result.output
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("tracking", "--n", "3", "--switches", "1", "--adversary", "stochastic"),
-        ("convex", "--dim", "2"),
-        ("bandit", "--dim", "2", "--radius", "0.5"),
-        ("experts", "--n", "3", "--algorithm", "ScheduledExperts"),
-    ],
-    ids=lambda arguments: arguments[0],
-)
-def test_json(arguments):
-    result = invoke(*arguments, "--horizon", "400", "--epsilon", "1", "--budget", "0.02", "--json")
-    assert result.exit_code == 0, result.output
-    answer = json.loads(result.output)
-    assert answer["verdict"] == "no violation found"
-    assert answer["findings"]
 
 
 def test_a_violation_leaves_with_one(monkeypatch):

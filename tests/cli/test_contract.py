@@ -43,10 +43,10 @@ def test_what_is_not_private_leaves_with_three(tmp_path, capsys):
 def test_other_files_get_one_sentence(tmp_path, capsys):
     file = tmp_path / "losses.csv"
     for content, words in (
-        (b"a,b\n", "is not JSON"),
+        (b"a,b\n", "must be JSON"),
         (b"\xff", "is not UTF-8"),
-        (b"[" * 9**5, "is not JSON"),
-        (b"[]", "no contract"),
+        (b"[" * 9**5, "must be JSON"),
+        (b"[]", "must be a JSON object"),
         (b"{}", "format"),
     ):
         file.write_bytes(content)

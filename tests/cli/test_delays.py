@@ -20,7 +20,7 @@ def expected(delay=0):
     return plan.start(tacit.Randomness.replayable(3)).run(LOSSES, mask).tolist()
 
 
-@pytest.mark.parametrize("kind", ["null", "empty cells", "ndjson", "parquet", "stdin"])
+@pytest.mark.parametrize("kind", ["null", "empty cells", "ndjson", "stdin"])
 def test_rows_without_feedback(kind, tmp_path, capsys):
     path, stdin, extra = tmp_path / "losses.csv", "", []
     rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
@@ -28,14 +28,7 @@ def test_rows_without_feedback(kind, tmp_path, capsys):
     text = "".join((empty if row is None else ",".join(map(str, row))) + "\n" for row in rows)
     if kind == "ndjson":
         path, text = tmp_path / "losses.ndjson", "".join(json.dumps(row) + "\n" for row in rows)
-    if kind == "parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path = tmp_path / "losses.parquet"
-        columns = {name: [None if row is None else row[k] for row in rows] for k, name in enumerate("abc")}
-        pq.write_table(pa.table(columns), path)
-    elif kind == "stdin":
+    if kind == "stdin":
         path, stdin, extra = "-", text, ["--n", "3", "--horizon", "90"]
     else:
         path.write_text(text)
@@ -60,17 +53,3 @@ def test_half_a_row_is_no_missing_round(tmp_path, capsys):
     path.write_text("0.1,0.2,0.3\n0.1,,0.3\n")
     assert run_command("run", "experts", *PRIVACY, "-i", str(path)) != 0
     assert "Row 2" in capsys.readouterr().err
-
-
-def test_simulate_with_late_and_missing_feedback(capsys):
-    common = ("simulate", "experts", "--n", "3", "--horizon", "300", *PRIVACY, "--runs", "3", "--json")
-    found = []
-    for extra in ((), ("--delay", "5"), ("--delay", "5", "--late", "5"), ("--delay", "5", "--late", "11")):
-        assert run_command(*common, *extra) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert [result["mean_missing"] > 0 for result in found] == [False, False, False, True]
-    assert found[1]["mean_regret"] == found[2]["mean_regret"]  # when within the window it comes changes nothing
-    assert run_command(*common, "--missing", "0.5") == 0
-    assert 100 < json.loads(capsys.readouterr().out)["mean_missing"] < 200
-    assert run_command(*common, "--missing", "1.5") != 0
-    assert "missing" in capsys.readouterr().err

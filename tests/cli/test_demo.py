@@ -44,21 +44,8 @@ def test_bundled_stream_is_zero_one():
 
 def test_simulate_writes_json_and_a_picture(tmp_path, capsys):
     picture = tmp_path / "regret.png"
-    code = run_command(
-        "simulate",
-        "experts",
-        "--n",
-        "4",
-        "--horizon",
-        "400",
-        "--epsilon",
-        "1",
-        "--runs",
-        "3",
-        "--json",
-        "--plot",
-        str(picture),
-    )
+    words = "simulate experts --n 4 --horizon 400 --epsilon 1 --runs 3 --json --plot"
+    code = run_command(*words.split(), str(picture))
     assert code == 0
     assert '"mean_regret"' in capsys.readouterr().out
     assert picture.exists()

@@ -26,6 +26,9 @@ CSV = {
     "too large": ("a,b\n0.5,1.125\n", "[0, 1] in column 'b'"),
     "too large for a float": ("a,b\n0.5,1e400\n", "column 'b'"),
     "no number": ("a,b\n0.5,nan\n", "column 'b'"),
+    "infinite": ("a,b\n0.5,inf\n", "column 'b'"),
+    "nothing": ("", "is empty"),
+    "a short row": ("a,b\n0.1,0.2\n0.3\n", "has 1 values; expected 2"),
     "text": ("a,b\n0.5,secret\n", "column 'b'"),
 }
 NDJSON = {
@@ -41,6 +44,10 @@ NDJSON = {
     "a key twice": ('{"a": 0.5, "b": 0.5, "a": 0.25}\n', "a key twice"),
     "a key twice later": ('{"a": 0.5, "b": 0.5}\n{"a": 0.5, "b": 0.5, "a": 0.25}\n', "Row 2"),
     "a byte order mark in a key": ('{"a": 0.5, "\ufeffb": 0.5}\n', "Column 2"),
+    "a truth value": ("[0.1, true]\n", "column '1'"),
+    "a short row": ("[0.1, 0.2]\n[0.1]\n", "has 1 values; expected 2"),
+    "no JSON": ("[0.1, 0.2]\n{oops\n", "not JSON"),
+    "a number": ("[0.1, 0.2]\n3\n", "list or object"),
     "other keys": ('{"a": 0.5, "b": 0.5}\n{"a": 0.5, "secret": 0.5}\n', "the keys a, b"),
 }
 PRIVATE = ("secret", "1.125", "0.125", "1e400", "0_1", "1_0", "999", "000", "\u0966", "\u0967", "nan", "NaN")
@@ -54,36 +61,6 @@ def test_text(kind, junk, tmp_path, capsys):
     error = refused(capsys, *COMMON, "--input", str(path))
     assert words in error
     assert not [value for value in PRIVATE if value in error.replace(str(path), "")]
-
-
-@pytest.mark.parametrize("kind", ["list", "struct", "dictionary", "map", "text", "decimal", "column twice"])
-def test_parquet(kind, tmp_path, capsys):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {
-        "list": pa.array([[0.5]], pa.list_(pa.float64())),
-        "struct": pa.array([{"int": 0.5}], pa.struct([("int", pa.float64())])),
-        "dictionary": pa.array(["x"]).dictionary_encode(),
-        "map": pa.array([[("x", 0.5)]], pa.map_(pa.string(), pa.float64())),
-        "text": pa.array(["int"]),
-        "decimal": pa.array([1], pa.decimal128(5, 2)),
-        "column twice": pa.array([0.5]),
-    }
-    path = tmp_path / "losses.parquet"
-    names = ["a", "a" if kind == "column twice" else "b"]
-    parquet.write_table(pa.Table.from_arrays([pa.array([0.5]), columns[kind]], names), path)
-    assert ("twice" if kind == "column twice" else "Column 'b'") in refused(capsys, *COMMON, "--input", str(path))
-
-
-def test_parquet_without_a_value_and_damaged(tmp_path, capsys):
-    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "losses.parquet"
-    parquet.write_table(pa.table({"a": [0.5, None], "b": [0.5, 0.5]}), path)
-    assert "Row 2" in refused(capsys, *COMMON, "--input", str(path))
-    parquet.write_table(pa.table({"a": [i / 5000 for i in range(5000)], "b": [0.5] * 5000}), path, compression="gzip")
-    content = bytearray(path.read_bytes())
-    content[100:3000] = b"\x00" * 2900
-    path.write_bytes(bytes(content))
-    assert "damaged after row 0" in refused(capsys, *COMMON[:-1], "5000", "--input", str(path))
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson"])

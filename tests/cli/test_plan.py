@@ -64,20 +64,8 @@ def test_one_pass_by_what_is_declared(capsys):
 
 
 def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
-    arguments = (
-        "plan",
-        "experts",
-        "--n",
-        "3",
-        "--horizon",
-        "200",
-        "--epsilon",
-        "1",
-        "--environment",
-        "gap",
-        "--runs",
-        "2",
-    )
+    words = "plan experts --n 3 --horizon 200 --epsilon 1 --environment gap --runs 2"
+    arguments = words.split()
     assert run_command(*arguments, "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     means = [candidate["simulated_regret"] for candidate in answer["candidates"]]

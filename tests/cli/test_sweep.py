@@ -20,7 +20,7 @@ def invoke(*arguments):
 
 
 def test_sweep_then_report(tmp_path):
-    folder, page = str(tmp_path / "results.parquet"), tmp_path / "page.html"
+    folder = str(tmp_path / "results.parquet")
     done = invoke("sweep", "experts", *GRID, "--floor", "--output", folder)
     assert done.exit_code == 0, done.output
     assert "12 runs in" in done.stdout
@@ -28,15 +28,7 @@ def test_sweep_then_report(tmp_path):
     answer = json.loads(again.stdout)
     assert answer["runs"] == 12
     assert {cell["epsilon"] for cell in answer["cells"]} == {1.0, 4.0, 1e4}
-    done = invoke("report", folder, "--output", str(page))
-    assert done.exit_code == 0, done.output
-    text = page.read_text()
-    assert (
-        f"tacit sweep experts --horizons 50,100 --n 3 --epsilons 1,4 --runs 2 --jobs 1 --floor --output {folder}"
-        in text
-    )
-    assert f"tacit report {folder} --output {page}" in text
-    shown = invoke("report", folder, "--text").stdout
+    shown = invoke("report", folder).stdout
     assert "mean regret" in shown
     assert shown.count("gap") == 6
 
@@ -77,13 +69,11 @@ def test_report_of_nothing(tmp_path):
     [(["experts"], ["--n", "2,3"], "n"), (["convex", "--loss", "linear"], ["--dim", "1,2"], "dimension")],
 )
 def test_sizes_that_are_swept_have_a_column(options, sizes, head, tmp_path):
-    folder, page = str(tmp_path / "results.parquet"), tmp_path / "page.html"
+    folder = str(tmp_path / "results.parquet")
     grid = ["--horizons", "50", "--epsilons", "4", "--runs", "1", "--jobs", "1", "--output", folder]
     one = invoke("sweep", *options, *grid, sizes[0], sizes[1][0]).stdout
     assert head not in one.splitlines()[0].split()
     both = invoke("sweep", *options, *grid, *sizes).stdout
-    for text in (both, invoke("report", folder, "--text").stdout):
+    for text in (both, invoke("report", folder).stdout):
         lines = [line.split() for line in text.splitlines()]
         assert {line[lines[0].index(head)] for line in lines[2:4]} == set(sizes[1].split(","))
-    assert invoke("report", folder, "--output", str(page)).exit_code == 0
-    assert page.read_text().count(f'data-column="{head}" data-statistic="value"') == 2

@@ -1,12 +1,12 @@
-"""One wrong edit of the code of each row of `docs/coverage.md`, and the test of that row that must fail because of it.
+"""One wrong edit of the code of each row of `docs/coverage.md`: a test that the row names must fail because of it.
 
 Run one of them from the folder `tests`: `python -m docs.coverage_mutations "ctrl:Lemma 2"`. The exit code is that of
-pytest: 1 if the test failed, as it must. Without a name all tests are run with no edit, and must pass.
+pytest: 1 if a test failed, as it must. Without a name all tests are run with no edit, and must pass.
 """
 
 import os
+import re
 import sys
-from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -14,619 +14,375 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "coverage.md"
 
 
-@dataclass(frozen=True)
-class Mutation:
-    """One edit of one module.
+def table(text: str) -> list[list[str]]:
+    """The cells of each row of the only table in a text, its header first."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [cells[0], *cells[2:]]
 
-    Attributes:
-        test: the test that must fail, named by the row; one of its cases may be named.
-        module: the module that is edited.
-        old: a piece of its text that stands there once.
-        new: what stands there instead.
-    """
 
-    test: str
-    module: str
-    old: str
-    new: str
+def named(cell: str) -> list[str]:
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", cell)
 
-    @property
-    def path(self) -> Path:
-        """Where the module is."""
-        return ROOT / "src" / f"{self.module.replace('.', '/')}.py"
 
-    def edited(self, text: str) -> str:
-        """The text of the module with the edit."""
-        if text.count(self.old) != 1:
-            raise ValueError(f"{self.module} must have this text once, not {text.count(self.old)} times: {self.old}")
-        return text.replace(self.old, self.new)
+_PARTS = re.split(r"^## .*\{ #([\w-]+) \}$", PAGE.read_text(), flags=re.MULTILINE)
+PAPERS = dict(zip(_PARTS[1::2], map(table, _PARTS[2::2]), strict=True))
+"""The rows of each paper, by its anchor."""
+ROWS = {
+    f"{paper}:{cells[0]}": cells
+    for paper, (_, *rows) in PAPERS.items()
+    for cells in rows
+    if named(cells[2]) and "`tests/" in cells[4]
+}
+
+
+def edited(text: str, old: str, new: str) -> str:
+    """The text of a module with the edit; the old piece must stand there once."""
+    if text.count(old) != 1:
+        raise ValueError(f"This text must stand there once, not {text.count(old)} times: {old}")
+    return text.replace(old, new)
 
 
 class Edited(SourceFileLoader):
     """Loads a module with an edit, past the stored bytecode."""
 
-    def __init__(self, mutation: Mutation, path: str) -> None:
-        super().__init__(mutation.module, path)
-        self._mutation = mutation
+    def __init__(self, module: str, path: str, edit: tuple[str, str]) -> None:
+        super().__init__(module, path)
+        self._edit = edit
 
     def get_code(self, fullname: str):
         """The code of the edited text."""
-        return compile(self._mutation.edited(Path(self.path).read_text()), self.path, "exec")
+        return compile(edited(Path(self.path).read_text(), *self._edit), self.path, "exec")
 
 
 class Planted(MetaPathFinder):
     """Finds the edited module in place of the one that is there."""
 
-    def __init__(self, mutation: Mutation) -> None:
-        self._mutation = mutation
+    def __init__(self, key: str) -> None:
+        self._module, self._edit = MUTATIONS[key]
 
     def find_spec(self, fullname, path, target=None) -> ModuleSpec | None:
         """The edited module, and no other."""
-        if fullname != self._mutation.module:
+        if fullname != self._module:
             return None
         found = PathFinder.find_spec(fullname, path)
-        found.loader = Edited(self._mutation, found.origin)
+        found.loader = Edited(fullname, found.origin, self._edit)
         return found
 
 
-CTRL = "tests/algorithms/convex/ctrl"
-CERTIFICATE = "tacit.algorithms.convex.ctrl.certificate"
-COUPLED = "tacit.algorithms.convex.ctrl.coupled"
-LAZY_OCO = "tacit.algorithms.convex.ctrl.lazy_oco"
-SUMS = "tacit.algorithms.experts.hedge_on_sums"
-RANGE = f"{CTRL}/test_ctrl.py::test_clip_probability_matches_the_range"
-GROWING = f"{CTRL}/test_lazy_oco.py::test_growing_ranges_hold_every_log_ratio_and_are_nearly_attained"
-BY_HAND = f"{CTRL}/test_lazy_oco.py::test_regret_bounds_by_hand"
-L2P = "tacit.algorithms.experts.l2p"
-LAZY_EXPERTS = "tacit.algorithms.experts.lazy_experts"
-SHIPPED_L2P = "tests/exact/test_shipped_experts.py::test_shipped_l2p_has_this_law"
-L2P_CONVEX = "tests/algorithms/convex/l2p_convex/test_l2p_convex.py"
-NUMBERS = "tests/algorithms/experts/test_calibration.py::test_lazy_experts_meet_the_numbers"
-THRESHOLDS = "tacit.algorithms.tracking.thresholds"
-RESTARTS = "tests/algorithms/tracking/test_restart_on_shift.py"
-MARGIN = f"{RESTARTS}::test_the_certified_margin_is_the_largest_excess_of_a_window_and_noise"
-MIRROR = "tests/algorithms/tracking/test_noisy_mirror_descent.py"
-BANDIT = "tests/algorithms/bandit"
-BANDIT_FW = "tacit.algorithms.bandit.bandit_fw"
-FORMULA = f"{BANDIT}/test_bandit_fw.py::TestCalibration::test_the_bound_is_the_documented_formula"
-PRINTED_SCALES = f"{BANDIT}/test_privacy.py::TestPrintedNoise::test_the_scales_are_those_of_the_lemmas"
-RUNNING = "tests/noise/running_sums"
-STOCHASTIC = "tests/algorithms/stochastic"
-CONVERSION = "tacit.algorithms.stochastic.online_to_batch"
-RISKS = f"{STOCHASTIC}/test_online_learners.py::test_excess_risks_by_hand"
-MUTATIONS: dict[str, Mutation] = {
-    "ctrl:Algorithm 1": Mutation(
-        f"{CTRL}/test_held_point.py::test_coins_know_the_density_ratio",
-        COUPLED,
-        "np.log1p(self._strength / ladder[:-1])",
-        "np.log1p(self._strength / ladder[1:])",
-    ),
-    "ctrl:Lemma 2": Mutation(
-        f"{CTRL}/test_held_point.py::test_coins_know_the_density_ratio",
-        COUPLED,
-        "(2 * before + gradients) * gradients",
-        "(before + gradients) * gradients",
-    ),
-    "ctrl:Theorem 4": Mutation(
-        f"{CTRL}/test_ctrl.py::test_regret_by_hand",
-        CERTIFICATE,
-        "+ g**2 * self.eta * t +",
-        "+ g**2 * self.eta * t / 2 +",
-    ),
-    "ctrl:Lemma 5": Mutation(
-        f"{CTRL}/test_switching.py::test_most_switches_is_the_quantile",
-        CERTIFICATE,
-        "<= 1 - confidence else",
-        "<= 2 * (1 - confidence) else",
-    ),
-    "ctrl:Theorem 6": Mutation(
-        f"{CTRL}/test_accounting.py::test_zero_out_and_people_scale_as_they_should",
-        CERTIFICATE,
-        "move = sides * m * lipschitz / sigma\n    if linear_model",
-        "move = sides * m * lipschitz / sigma / 2\n    if linear_model",
-    ),
-    "ctrl:Lemma 7": Mutation(
-        RANGE,
-        CERTIFICATE,
-        "growth = dimension * float(np.log1p(eta * smoothness))\n    ratio",
-        "growth = float(np.log1p(eta * smoothness))\n    ratio",
-    ),
-    "ctrl:Theorem 8": Mutation(
-        f"{CTRL}/test_ctrl.py::test_printed_parameters_are_private_but_vacuous",
-        "tacit.algorithms.convex.ctrl.ctrl",
-        "Certificate(facts, eta, sigma, rounds ** (-1 / 3)",
-        "Certificate(facts, eta, sigma, rounds ** (-1 / 2)",
-    ),
-    "ctrl:Theorem 9": Mutation(BY_HAND, LAZY_OCO, "self.eta * self.batch * g**2 * t / 2", "self.eta * g**2 * t / 2"),
-    "ctrl:Lemma 10": Mutation(RANGE, CERTIFICATE, "-float(ndtri(miss / 2))", "-float(ndtri(miss))"),
-    "ctrl:Theorem 11": Mutation(
-        f"{CTRL}/test_accounting.py::test_drift_of_later_coins",
-        CERTIFICATE,
-        "(sides * (lipschitz / sigma) ** 2 +",
-        "((lipschitz / sigma) ** 2 +",
-    ),
-    "ctrl:Theorem 12": Mutation(BY_HAND, LAZY_OCO, "+ g**2 * self.eta * t +", "+ g**2 * self.eta * t / 2 +"),
-    "ctrl:Theorem 13": Mutation(GROWING, LAZY_OCO, "ranges += q**2 / (2 * before) +", "ranges +="),
-    "ctrl:Theorem 14": Mutation(
-        "tests/algorithms/lipschitz/test_lipschitz.py::"
-        "test_no_two_losses_move_the_coefficients_by_more_than_the_sensitivity",
-        "tacit.algorithms.lipschitz.lipschitz_grid",
-        "return 1.5 - 2.0 ** (-self.bits - 1)",
-        "return 1.0 - 2.0 ** (-self.bits - 1)",
-    ),
-    "ctrl:Theorem 15": Mutation(
-        "tests/algorithms/experts/test_plans.py::test_hedge_formula",
-        SUMS,
-        "log(n) / eta + eta * rounds / 8 + noise",
-        "log(n) / eta + eta * rounds / 8 + noise / 2",
-    ),
-    "ctrl:Lemma 16": Mutation(
-        "tests/algorithms/experts/test_matrices.py::test_products_are_clipped_so_that_privacy_rests_on_no_promise",
-        SUMS,
-        "clip_rows(product[None], norm)[0]",
-        "clip_rows(product[None], 2 * norm)[0]",
-    ),
-    "ctrl:Lemma 17": Mutation(
-        "tests/accounting/test_composition.py::test_no_dearer_than_epsilons_and_deltas_added",
-        "tacit.accounting.composition",
-        "return Composition(tuple(curves), None if deltas is None else tuple(deltas))",
-        "return Composition(tuple(curves), None)",
-    ),
-    "ctrl:Lemma 19": Mutation(
-        f"{CTRL}/test_switching.py::test_coins_of_any_chances_are_bounded_by_equal_ones",
-        CERTIFICATE,
-        "bdtrc(limit, tosses,",
-        "bdtrc(limit + 1, tosses,",
-    ),
-    "ctrl:Lemma 20": Mutation(
-        RANGE, CERTIFICATE, "facts.log_growth(self.eta) - ratio**2 / 2) / ratio", "facts.log_growth(self.eta)) / ratio"
-    ),
-    "ctrl:Lemma 21": Mutation(GROWING, LAZY_OCO, "2 * g * sigma * np.sqrt(t) * q", "2 * g * sigma * q"),
-    "ctrl:Lemma 24": Mutation(
-        RANGE, CERTIFICATE, "float(growth + ratio**2 / 2 + ratio * quantile)", "float(growth + ratio * quantile)"
-    ),
-    "ctrl:Claim 26": Mutation(
-        f"{CTRL}/test_accounting.py::test_drift_of_later_coins",
-        CERTIFICATE,
-        "(eta * smoothness) ** 2 * degrees)",
-        "(eta * smoothness) ** 2)",
-    ),
-    "ctrl:Algorithm 2": Mutation(
-        f"{CTRL}/test_lazy_oco.py::test_strongly_convex_mode",
-        LAZY_OCO,
-        "clocks = np.where((t == 1) & (clocks < inf), 0.0, clocks)",
-        "clocks = np.where((t == 2) & (clocks < inf), 0.0, clocks)",
-    ),
-    "ctrl:Theorem 28": Mutation(BY_HAND, LAZY_OCO, "(g**2 + d * self.sigma**2)", "(g**2 + self.sigma**2)"),
-    "ctrl:Lemma 30": Mutation(
-        "tests/algorithms/experts/test_matrices.py::test_without_noise_it_is_hedge_on_the_losses",
-        SUMS,
-        "np.asarray(self.inverse @ sums)",
-        "np.asarray(self.matrix.T @ sums)",
-    ),
-    "l2p:Algorithm 1": Mutation(
-        SHIPPED_L2P, "tacit.runtime.two_chains", "if not self._reference_kept():", "if self._reference_kept():"
-    ),
-    "l2p:Theorem 3.2": Mutation(
-        "tests/exact/test_experts_law.py::test_a_draw_of_l2p_nearly_attains_its_curve",
-        L2P,
-        "draw=BoundedRange(moved * rounds_per_person)",
-        "draw=BoundedRange(moved * rounds_per_person / 2)",
-    ),
-    "l2p:Proposition 3.3": Mutation(
-        "tests/algorithms/experts/test_plans.py::test_regret_formulas",
-        LAZY_EXPERTS,
-        "tuned.rate * rounds * tuned.batch / 8 + rounds * hit",
-        "tuned.rate * rounds / 8 + rounds * hit",
-    ),
-    "l2p:Lemma 3.4": Mutation(
-        SHIPPED_L2P,
-        L2P,
-        "self._most = plan.constant + plan.batch * LOSS_UNITS",
-        "self._most = plan.constant + (plan.batch + 1) * LOSS_UNITS",
-    ),
-    "l2p:Lemma 3.6": Mutation(
-        "tests/accounting/test_curves.py::test_bounded_range_covers_every_selection_of_two_and_is_nearly_attained",
-        "tacit.accounting.curves",
-        "orders * self.width * (self.width / 8)",
-        "orders * self.width * (self.width / 16)",
-    ),
-    "l2p:Lemma 3.7": Mutation(
-        f"{L2P_CONVEX}::test_one_replaced_loss_moves_the_log_of_the_keep_probability_by_at_most_twice_the_clip",
-        "tacit.runtime.two_chains",
-        "min(self._limit, max(-self._limit, ratio))",
-        "min(2 * self._limit, max(-self._limit, ratio))",
-    ),
-    "l2p:Lemma 3.8": Mutation(
-        "tests/accounting/test_lazy.py::test_vertices_attain_the_maximum",
-        "tacit.accounting.lazy",
-        "(log_mixture(chance, log_draw) for chance in ends)",
-        "(log_mixture(chance / 2, log_draw) for chance in ends)",
-    ),
-    "l2p:Lemma 3.9": Mutation(SHIPPED_L2P, L2P, "return -feedback.item(decision)", "return feedback.item(decision)"),
-    "l2p:Theorem 3.10": Mutation(
-        NUMBERS, LAZY_EXPERTS, "width = eta * relation.sides * rounds_per_person", "width = eta * rounds_per_person"
-    ),
-    "l2p:Lemma 3.11": Mutation(
-        f"{L2P_CONVEX}::test_a_draw_is_as_private_as_its_gaussian",
-        "tacit.algorithms.convex.l2p_convex.l2p_convex",
-        "mu = share * problem.lipschitz * sqrt(2 * tuned.rate",
-        "mu = share * problem.lipschitz * sqrt(tuned.rate / 2",
-    ),
-    "l2p:Theorem 3.12": Mutation(
-        "tests/algorithms/measures/test_gibbs_measures.py::test_the_accounting_is_that_of_balls_and_boxes",
-        "tacit.algorithms.convex.l2p_convex.l2p_convex",
-        "return relation.sides * tuned.clip",
-        "return tuned.clip",
-    ),
-    "l2p:Lemma A.2": Mutation(
-        "tests/accounting/test_lazy.py::test_worst_partition_covers_brute_force",
-        "tacit.accounting.lazy",
-        "return np.maximum(extra[0], 0.0) * float(min(rounds, parts))",
-        "return np.maximum(extra[0], 0.0)",
-    ),
-    "l2p:Lemma A.3": Mutation(
-        "tests/accounting/test_composition.py::test_many_different_responses_against_an_independent_accountant",
-        "tacit.accounting.composition",
-        "return Composition(tuple(curves), None if deltas is None else tuple(deltas))",
-        "return Composition(tuple(curves[1:]), None if deltas is None else tuple(deltas[1:]))",
-    ),
-    "l2p:Lemma A.5": Mutation(
-        "tests/accounting/test_conversion.py::test_given_orders_are_the_formula_rounded_up",
-        "tacit.accounting.conversion",
-        "(np.log(delta) + np.log(orders)) / gap",
-        "np.log(delta) / gap",
-    ),
-    "l2p:Lemma C.2": Mutation(
-        "tests/planning/test_lower_bounds.py::test_privacy_is_the_printed_sum",
-        "tacit.planning.lower_bounds",
-        "steps = 1 if target.relation is REPLACE else 2",
-        "steps = 1",
-    ),
-    "tracking:Lemma 2.2": Mutation(
-        "tests/noise/test_noisy_vectors.py::test_geometric_noise_leaks_its_rate_times_the_largest_shift",
-        "tacit.noise.noisy_vectors",
-        "records.pure_shift(noise, units) * rounds",
-        "records.pure_shift(noise, units)",
-    ),
-    "tracking:Lemma 2.3": Mutation(
-        "tests/noise/test_selection.py::test_permute_and_flip_has_its_law",
-        "tacit.noise.selection",
-        "(2 * sensitivity / epsilon)",
-        "(sensitivity / epsilon)",
-    ),
-    "tracking:Lemma 2.4": Mutation(
-        "tests/algorithms/tracking/test_above_threshold.py::test_the_answers_have_the_enumerated_law",
-        "tacit.algorithms.tracking.restart_on_shift",
-        "level + one_draw(uniforms, laplace_rate(epsilon_threshold, width))",
-        "level + one_draw(uniforms, 2 * laplace_rate(epsilon_threshold, width))",
-    ),
-    "tracking:Algorithm 1": Mutation(
-        f"{RESTARTS}::test_limited_updates_selects_the_window_before_each_power_of_two",
-        "tacit.algorithms.tracking.limited_updates",
-        "if self._local & (self._local + 1) == 0 and self._local > 0:",
-        "if self._local & (self._local - 1) == 0 and self._local > 0:",
-    ),
-    "tracking:Theorem 3.1": Mutation(
-        "tests/algorithms/tracking/test_windows.py::test_all_windows_of_limited_updates_at_once",
-        "tacit.algorithms.tracking.limited_updates",
-        "log(n * horizon * (horizon + 1) / failure)",
-        "log(n * horizon / failure)",
-    ),
-    "tracking:Algorithm 2": Mutation(
-        f"{RESTARTS}::test_one_round_moves_all_statistics_within_the_width",
-        "tacit.algorithms.tracking.restart_on_shift",
-        "return self.relation.sides * self.rounds_per_person",
-        "return self.rounds_per_person",
-    ),
-    "tracking:Theorem 3.2": Mutation(
-        f"{RESTARTS}::test_the_regret_of_stretches_by_hand",
-        THRESHOLDS,
-        "pieces, failure) + failure * detector.rounds for",
-        "pieces, failure) for",
-    ),
-    "tracking:Section 3, lower bound": Mutation(
-        "tests/planning/test_lower_bounds.py::test_privacy_is_the_printed_sum",
-        "tacit.planning.lower_bounds",
-        "np.clip(rounds - 1 - (people - 1) *",
-        "np.clip(rounds - 1 - people *",
-    ),
-    "tracking:Theorem 4.1": Mutation(
-        "tests/algorithms/tracking/test_lazy_fixed_share.py::test_joint_law_is_that_of_all_paths",
-        "tacit.algorithms.tracking.lazy_fixed_share",
-        "self._rate = plan.eta / LOSS_UNITS",
-        "self._rate = plan.eta / LOSS_UNITS / 2",
-    ),
-    "tracking:Proposition 4.2": Mutation(
-        NUMBERS, LAZY_EXPERTS, "draw=BoundedRange(width + extra)", "draw=BoundedRange(width / 2 + extra)"
-    ),
-    "tracking:Corollary 4.3": Mutation(
-        "tests/algorithms/tracking/test_lazy_fixed_share.py::test_complexity_covers_every_number_of_switches",
-        "tacit.algorithms.tracking.tracking_plan",
-        "return log(n) + max(ends)",
-        "return max(ends)",
-    ),
-    "tracking:Theorem 5.1": Mutation(
-        "tests/algorithms/tracking/test_contract.py::test_lower_bound_warning",
-        "tacit.algorithms.tracking.tracking_plan",
-        "if epsilon > critical:",
-        "if epsilon > 2 * critical:",
-    ),
-    "tracking:Algorithm 3": Mutation(
-        f"{MIRROR}::test_noise_scales",
-        "tacit.algorithms.tracking.noisy_mirror_descent",
-        "return target.rounds_per_person * move / target.epsilon",
-        "return move / target.epsilon",
-    ),
-    "tracking:Theorem 5.2": Mutation(
-        f"{MIRROR}::test_certified_regret",
-        "tacit.algorithms.tracking.noisy_batches",
-        "value += (1 - problem.n * floor) * noise.largest_sum(count, log_count)",
-        "value += (1 - problem.n * floor) * noise.largest_sum(count, log_count) / 2",
-    ),
-    "tracking:Lemma A.1": Mutation(
-        "tests/accounting/test_curves.py::test_compose_is_exact_for_gaussians_and_adds_pure_parts",
-        "tacit.accounting.composition",
-        "        return joint(curves)\n",
-        "        return joint(curves[1:])\n",
-    ),
-    "tracking:Lemma A.2": Mutation(
-        "tests/accounting/test_composition.py::test_no_dearer_than_epsilons_and_deltas_added",
-        "tacit.accounting.composition",
-        "return min(self.pure(), self.joint.epsilon(delta), self._basic(delta)) if delta > 0",
-        "return min(self.pure(), self.joint.epsilon(delta)) if delta > 0",
-    ),
-    "tracking:Lemma A.3": Mutation(
-        "tests/accounting/test_composition.py::test_equal_responses_are_binomial",
-        "tacit.accounting.composition",
-        "self.add(inner, count * times)",
-        "self.add(inner, count * (times - 1))",
-    ),
-    "tracking:Lemma B.1": Mutation(
-        MARGIN, THRESHOLDS, "luck = sqrt(2 * log(2 * detector.n", "luck = sqrt(log(2 * detector.n"
-    ),
-    "tracking:Lemma B.2": Mutation(
-        f"{RESTARTS}::test_learning_regret_by_hand", THRESHOLDS, "sqrt(2 * window * tail)", "sqrt(window * tail)"
-    ),
-    "tracking:Lemma B.3": Mutation(
-        MARGIN, THRESHOLDS, "+ detector.noise(third) + 1 / detector.units", "+ 1 / detector.units"
-    ),
-    "tracking:Lemma B.4": Mutation(
-        f"{RESTARTS}::test_the_regret_of_stretches_by_hand",
-        THRESHOLDS,
-        "detector.noise(rare / 2) + detector.threshold_scale * log(detector.checks)",
-        "detector.noise(rare / 2)",
-    ),
-    "tracking:Theorem C.1": Mutation(
-        "tests/algorithms/experts/test_plans.py::test_schedule_certifies_adaptive_adversaries_only_when_fresh",
-        "tacit.algorithms.experts.scheduled_experts",
-        "if self.batch == 1 else (",
-        "if self.batch <= 2 else (",
-    ),
-    "tracking:Theorem C.2": Mutation(
-        f"{MIRROR}::test_certified_regret",
-        "tacit.algorithms.tracking.noisy_batches",
-        "(eta * batch**2 / 8 + noise.cost(eta))\n    value",
-        "(eta * batch**2 / 9 + noise.cost(eta))\n    value",
-    ),
-    "tracking:Lemma C.3": Mutation(
-        f"{MIRROR}::test_the_largest_sum_of_many_noises_is_nearly_attained",
-        "tacit.algorithms.tracking.noisy_batches",
-        "sqrt(2 * batches * self.variance * log_count)",
-        "sqrt(batches * self.variance * log_count)",
-    ),
-    "tracking:Proposition D.1": Mutation(
-        "tests/algorithms/tracking/test_contract.py::test_lower_bound_warning",
-        "tacit.algorithms.tracking.tracking_plan",
-        "sqrt(max(1, problem.switches) / problem.horizon)",
-        "sqrt(problem.switches / problem.horizon)",
-    ),
-    "bandit:Theorem 1.1": Mutation(
-        f"{BANDIT}/test_privacy.py::test_a_leaf_moves_by_at_most_n_width_over_zeta",
-        BANDIT_FW,
-        "self.rounds_per_person, n * self.deviation / self.zeta",
-        "self.rounds_per_person, self.deviation / self.zeta",
-    ),
-    "bandit:Lemma 2.2": Mutation(
-        f"{BANDIT}/test_bandit_fw.py::test_directions_have_length_one_and_nothing_becomes_nan",
-        "tacit.algorithms.bandit.bandit_plan",
-        "directions: FloatArray = normals / lengths[:, None]",
-        "directions: FloatArray = normals",
-    ),
-    "bandit:Theorem 2.3": Mutation(
-        f"{RUNNING}/test_lattice.py::test_neighbours_move_the_draws_by_what_was_paid_for",
-        "tacit.noise.running_sums.tree",
-        "return float(np.sqrt(self.nodes)) * ROUND_UP",
-        "return float(np.sqrt(self.nodes - 1)) * ROUND_UP",
-    ),
-    "bandit:Algorithm 1": Mutation(
-        f"{BANDIT}/test_bandit_fw.py::test_without_noise_the_leader_follows_the_exact_sums",
-        BANDIT_FW,
-        "solution = self._solver.minimize(slope)",
-        "solution = self._solver.minimize(-slope)",
-    ),
-    "bandit:Lemma 3.1": Mutation(FORMULA, BANDIT_FW, "spread=domain.radius**2 / 2,", "spread=domain.radius**2 / 4,"),
-    "bandit:Algorithm 2": Mutation(
-        f"{BANDIT}/test_noisy_oco.py::test_points_use_the_sum_of_1_plus_delay_steps_before",
-        "tacit.algorithms.bandit.noisy_oco",
-        "for _ in range(1 + self._delay)]",
-        "for _ in range(2 + self._delay)]",
-    ),
-    "bandit:Lemma 4.1": Mutation(
-        f"{BANDIT}/test_noisy_oco.py::test_without_constraints_the_bound_is_an_identity",
-        "tacit.algorithms.bandit.noisy_oco",
-        "spread / eta + eta / 2 * steps * second_moment",
-        "spread / eta + eta / 4 * steps * second_moment",
-    ),
-    "bandit:Lemma 5.1": Mutation(
-        PRINTED_SCALES,
-        BANDIT_FW,
-        "sqrt(rounds) * n * lipschitz",
-        "sqrt(rounds) * lipschitz",
-    ),
-    "bandit:Lemma 5.2": Mutation(
-        FORMULA,
-        BANDIT_FW,
-        "spread = sqrt(self.problem.domain.hull_dimension) * self.zeta\n        noise",
-        "spread = self.zeta\n        noise",
-    ),
-    "bandit:Lemma 5.4": Mutation(
-        PRINTED_SCALES, BANDIT_FW, "norm = tail + sqrt((1 + sqrt(rounds) / n) * tail)", "norm = tail"
-    ),
-    "bandit:Lemma 5.5": Mutation(FORMULA, BANDIT_FW, "smoothing + left_over * worst +", "smoothing +"),
-    "bandit:Algorithm 3": Mutation(
-        f"{RUNNING}/test_contract.py::test_stream_is_the_dense_decoder",
-        "tacit.noise.running_sums.accumulators",
-        "noise = fresh + self._prefixes[level]",
-        "noise = fresh + self._prefixes[0]",
-    ),
-    "bandit:Algorithm 4": Mutation(
-        f"{RUNNING}/test_tree.py::test_no_step_lies_in_more_nodes_than_levels",
-        "tacit.noise.running_sums.accumulators",
-        "while power <= steps:  # integers",
-        "while power < steps:  # integers",
-    ),
-    "bandit:Algorithm 5": Mutation(
-        f"{RUNNING}/test_tree.py::test_noise_of_ones_counts_the_binary_ones",
-        "tacit.noise.running_sums.accumulators",
-        "for lower in range(level + 1):  # a multiple",
-        "for lower in range(level):  # a multiple",
-    ),
-    "bandit:Lemma C.1": Mutation(
-        f"{BANDIT}/test_bandit_fw.py::test_without_noise_the_leader_follows_the_exact_sums",
-        BANDIT_FW,
-        "weights = (self._n / self.plan.zeta)",
-        "weights = (1 / self.plan.zeta)",
-    ),
-    "bandit:Lemma C.2": Mutation(
-        FORMULA, BANDIT_FW, "variance + length * (length - 1) * steepest**2", "variance + length * steepest**2"
-    ),
-    "bandit:Lemma C.3": Mutation(FORMULA, BANDIT_FW, "(noise + length * steepest) ** 2", "noise**2"),
-    "bandit:Lemma C.4": Mutation(
-        "tests/solvers/test_frank_wolfe.py::test_the_gap_bounds_the_squared_distance_and_the_calls_are_bounded",
-        "tacit.solvers.frank_wolfe",
-        "ceil(6.75 * self._domain.diameter**2 / self._tolerance) + 1",
-        "ceil(6.75 * self._domain.diameter**2) + 1",
-    ),
-    "bandit:Corollary C.5": Mutation(
-        FORMULA, BANDIT_FW, "map_error=eta * lag + (batches - 2) *", "map_error=eta * lag + 0 *"
-    ),
-    "bandit:Appendix D": Mutation(
-        f"{BANDIT}/test_margin.py::test_points_leave_the_set_by_the_margin_and_no_farther",
-        BANDIT_FW,
-        "return beyond, (zeta - beyond) / problem",
-        "return beyond, zeta / problem",
-    ),
-    "bandit:Section 2, doubling": Mutation(
-        f"{BANDIT}/test_bandit_fw.py::TestUnknownHorizon::test_epochs_agree_with_single_rounds_and_restore",
-        "tacit.runtime.doubling",
-        "return int(FIRST_EPOCH * (2**self._index - 1))",
-        "return int(FIRST_EPOCH * 2**self._index)",
-    ),
-    "online-to-batch:Theorem 1": Mutation(
-        f"{STOCHASTIC}/test_online_to_batch.py::test_without_noise_it_is_the_anytime_conversion",
-        f"{CONVERSION}.online_to_batch",
-        "(following / self._weight_sum) *",
-        "(weight / self._weight_sum) *",
-    ),
-    "online-to-batch:Algorithm 1": Mutation(
-        f"{STOCHASTIC}/test_online_to_batch.py::test_noise_has_the_scale_of_its_own_step",
-        f"{CONVERSION}.online_to_batch",
-        "self._sums.add(total, self._sensitivity) / plan.batch",
-        "self._sums.add(total, self._sensitivity * t) / plan.batch",
-    ),
-    "online-to-batch:Theorem 3": Mutation(
-        f"{STOCHASTIC}/test_online_to_batch.py::test_the_contract",
-        f"{CONVERSION}.online_to_batch",
-        "return self.grid.scale / self.batch",
-        "return self.grid.scale / self.batch / 2",
-    ),
-    "online-to-batch:Theorem 4": Mutation(
-        RISKS, f"{CONVERSION}.descent", "np.sum(errors.sampling[:-1])", "np.sum(errors.sampling[:-2])"
-    ),
-    "online-to-batch:Theorem 6": Mutation(
-        RISKS, f"{CONVERSION}.descent", "+ float(np.sum(sizes[:1] ** 2))", "+ float(np.sum(changes[:1] ** 2))"
-    ),
-    "online-to-batch:Lemma 7": Mutation(
-        f"{STOCHASTIC}/test_online_learners.py::test_the_conversion_adds_half_of_the_curvature",
-        f"{CONVERSION}.descent",
-        '"weight", weight) * self.strong_convexity / 2',
-        '"weight", weight) * self.strong_convexity',
-    ),
-    "online-to-batch:Theorem 8": Mutation(
-        RISKS,
-        f"{CONVERSION}.descent",
-        "2 * (errors.sampling**2 +",
-        "1 * (errors.sampling**2 +",
-    ),
-    "online-to-batch:Theorem 10": Mutation(
-        f"{STOCHASTIC}/test_certificates.py::test_scales_that_follow_the_noise_need_another_quantile",
-        f"{CONVERSION}.conversion",
-        "sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)",
-        "sqrt(dimension + 2 * level)",
-    ),
-    "online-to-batch:Theorem 11": Mutation(
-        f"{STOCHASTIC}/test_certificates.py::test_penalties_pull_towards_the_start",
-        f"{CONVERSION}.betting",
-        "gradient + away * (penalty / distance)",
-        "gradient - away * (penalty / distance)",
-    ),
-    "online-to-batch:Lemma 13": Mutation(
-        f"{STOCHASTIC}/test_norms.py::test_the_martingale_constant_is_the_smallest_possible",
-        f"{CONVERSION}.norms",
-        "return self.dual - 1",
-        "return (self.dual - 1) / 2",
-    ),
-    "online-to-batch:Lemma 15": Mutation(
-        f"{STOCHASTIC}/test_online_to_batch.py::test_an_honest_loss_is_not_clipped_and_attains_its_constants",
-        f"{CONVERSION}.online_to_batch",
-        "_weighted(slopes * _shares(sizes, clip), features, each)",
-        "_weighted(slopes * _shares(sizes, clip / 2), features, each)",
-    ),
-    "online-to-batch:Lemma 16": Mutation(
-        f"{STOCHASTIC}/test_weighting.py::test_growing_noise_agrees_with_the_matrices",
-        f"{CONVERSION}.conversion",
-        "total[step - base ** node_level(step, base)] + square",
-        "total[step - 1] + square",
-    ),
-    "online-to-batch:Algorithm 2": Mutation(
-        f"{RUNNING}/test_contract.py::test_growing_sensitivities_scale_only_the_fresh_noise",
-        "tacit.noise.running_sums.accumulators",
-        "record, fresh, stretch = self._inputs(x, sensitivity)",
-        "record, fresh, stretch = self._inputs(x, 1.0)",
-    ),
-    "online-to-batch:Theorem 17": Mutation(
-        f"{RUNNING}/test_contract.py::test_column_norm_covers_every_predictable_growth",
-        "tacit.noise.running_sums.tree",
-        "return float(self.nodes)",
-        "return float(self.nodes) / 2",
-    ),
-    "online-to-batch:Lemma 18": Mutation(
-        "tests/accounting/test_curves.py::test_gaussian_delta_is_exact_and_rounded_up",
-        "tacit.accounting.curves",
-        "return gaussian_delta(self.mu, epsilon)",
-        "return gaussian_delta(self.mu / 2, epsilon)",
-    ),
-    "online-to-batch:Theorem 19": Mutation(
-        f"{STOCHASTIC}/test_norms.py::test_exponential_noise_has_its_density",
-        f"{CONVERSION}.norms",
-        "generator.standard_gamma(count) / length",
-        "generator.standard_gamma(count - 1) / length",
-    ),
-    "online-to-batch:Lemma 20": Mutation(
-        RISKS, f"{CONVERSION}.descent", "weights * (mu / 2 * self.diameter)", "weights * (mu / 4 * self.diameter)"
-    ),
+EDITS: dict[str, dict[str, tuple[str, str]]] = {
+    "tacit.algorithms.convex.ctrl.coupled": {
+        "ctrl:Algorithm 1": (
+            "np.log1p(self._loss.strength / ladder[:-1])",
+            "np.log1p(self._loss.strength / ladder[1:])",
+        ),
+        "ctrl:Lemma 2": ("(2 * before + gradients) * gradients", "(before + gradients) * gradients"),
+    },
+    "tacit.algorithms.convex.ctrl.certificate": {
+        "ctrl:Theorem 4": ("+ g**2 * self.eta * t +", "+ g**2 * self.eta * t / 2 +"),
+        "ctrl:Lemma 5": ("<= 1 - confidence else", "<= 2 * (1 - confidence) else"),
+        "ctrl:Theorem 6": (
+            "move = sides * m * lipschitz / sigma\n    if linear_model",
+            "move = sides * m * lipschitz / sigma / 2\n    if linear_model",
+        ),
+        "ctrl:Lemma 7": (
+            "self.dimension * float(np.log1p(eta * self.smoothness))",
+            "float(np.log1p(eta * self.smoothness))",
+        ),
+        "ctrl:Lemma 10": ("-float(ndtri(miss / 2))", "-float(ndtri(miss))"),
+        "ctrl:Theorem 11": ("(sides * (lipschitz / sigma) ** 2 +", "((lipschitz / sigma) ** 2 +"),
+        "ctrl:Lemma 19": ("bdtrc(limit, tosses,", "bdtrc(limit + 1, tosses,"),
+        "ctrl:Lemma 20": ("facts.log_growth(self.eta) - ratio**2 / 2) / ratio", "facts.log_growth(self.eta)) / ratio"),
+        "ctrl:Lemma 24": ("float(growth + ratio**2 / 2 + ratio * quantile)", "float(growth + ratio * quantile)"),
+        "ctrl:Claim 26": ("(eta * smoothness) ** 2 * degrees)", "(eta * smoothness) ** 2)"),
+    },
+    "tacit.algorithms.convex.ctrl.ctrl": {
+        "ctrl:Theorem 8": (
+            "Certificate(facts, eta, sigma, rounds ** (-1 / 3)",
+            "Certificate(facts, eta, sigma, rounds ** (-1 / 2)",
+        ),
+    },
+    "tacit.algorithms.convex.ctrl.lazy_oco": {
+        "ctrl:Theorem 9": ("self.eta * self.batch * g**2 * t / 2", "self.eta * g**2 * t / 2"),
+        "ctrl:Theorem 12": ("+ g**2 * self.eta * t +", "+ g**2 * self.eta * t / 2 +"),
+        "ctrl:Theorem 13": ("ranges += q**2 / (2 * before) +", "ranges +="),
+        "ctrl:Lemma 21": ("2 * g * sigma * np.sqrt(t) * q", "2 * g * sigma * q"),
+        "ctrl:Algorithm 2": (
+            "clocks = np.where((t == 1) & (clocks < inf), 0.0, clocks)",
+            "clocks = np.where((t == 2) & (clocks < inf), 0.0, clocks)",
+        ),
+        "ctrl:Theorem 28": ("(g**2 + d * self.sigma**2)", "(g**2 + self.sigma**2)"),
+    },
+    "tacit.algorithms.lipschitz.lipschitz_grid": {
+        "ctrl:Theorem 14": ("return 1.5 - 2.0 ** (-self.bits - 1)", "return 1.0 - 2.0 ** (-self.bits - 1)"),
+    },
+    "tacit.algorithms.experts.hedge_on_sums": {
+        "ctrl:Theorem 15": ("log(n) / eta + eta * rounds / 8 + noise", "log(n) / eta + eta * rounds / 8 + noise / 2"),
+        "ctrl:Lemma 16": ("clip_rows(product[None], norm)[0]", "clip_rows(product[None], 2 * norm)[0]"),
+        "ctrl:Lemma 30": ("np.asarray(self.inverse @ sums)", "np.asarray(self.matrix.T @ sums)"),
+    },
+    "tacit.accounting.composition": {
+        "ctrl:Lemma 17": (
+            "return Composition(tuple(curves), None if deltas is None else tuple(deltas))",
+            "return Composition(tuple(curves), None)",
+        ),
+        "l2p:Lemma A.3": (
+            "return Composition(tuple(curves), None if deltas is None else tuple(deltas))",
+            "return Composition(tuple(curves[1:]), None if deltas is None else tuple(deltas[1:]))",
+        ),
+        "tracking:Lemma A.1": ("        return joint(curves)\n", "        return joint(curves[1:])\n"),
+        "tracking:Lemma A.2": (
+            "return min(self.pure(), self.joint.epsilon(delta), self._basic(delta)) if delta > 0",
+            "return min(self.pure(), self.joint.epsilon(delta)) if delta > 0",
+        ),
+        "tracking:Lemma A.3": ("self.add(inner, count * times)", "self.add(inner, count * (times - 1))"),
+    },
+    "tacit.runtime.two_chains": {
+        "l2p:Algorithm 1": ("if not self._reference_kept():", "if self._reference_kept():"),
+        "l2p:Lemma 3.7": (
+            "min(self._limit, max(-self._limit, ratio))",
+            "min(2 * self._limit, max(-self._limit, ratio))",
+        ),
+    },
+    "tacit.algorithms.experts.l2p": {
+        "l2p:Theorem 3.2": (
+            "draw=BoundedRange(moved * rounds_per_person)",
+            "draw=BoundedRange(moved * rounds_per_person / 2)",
+        ),
+        "l2p:Lemma 3.4": (
+            "self._most = plan.constant + plan.batch * LOSS_UNITS",
+            "self._most = plan.constant + (plan.batch + 1) * LOSS_UNITS",
+        ),
+        "l2p:Lemma 3.9": ("return -feedback.item(decision)", "return feedback.item(decision)"),
+    },
+    "tacit.algorithms.experts.lazy_experts": {
+        "l2p:Proposition 3.3": (
+            "tuned.rate * rounds * tuned.batch / 8 + rounds * hit",
+            "tuned.rate * rounds / 8 + rounds * hit",
+        ),
+        "l2p:Theorem 3.10": ("width = eta * relation.sides * rounds_per_person", "width = eta * rounds_per_person"),
+        "tracking:Proposition 4.2": ("draw=BoundedRange(width + extra)", "draw=BoundedRange(width / 2 + extra)"),
+    },
+    "tacit.accounting.curves": {
+        "l2p:Lemma 3.6": ("orders * self.width * (self.width / 8)", "orders * self.width * (self.width / 16)"),
+        "online-to-batch:Lemma 18": (
+            "return gaussian_delta(self.mu, epsilon)",
+            "return gaussian_delta(self.mu / 2, epsilon)",
+        ),
+    },
+    "tacit.algorithms.convex.l2p_convex.l2p_convex": {
+        "l2p:Lemma 3.11": (
+            "mu = share * problem.lipschitz * sqrt(2 * tuned.rate",
+            "mu = share * problem.lipschitz * sqrt(tuned.rate / 2",
+        ),
+        "l2p:Theorem 3.12": ("return relation.sides * tuned.clip", "return tuned.clip"),
+    },
+    "tacit.accounting.lazy": {
+        "l2p:Lemma 3.8": (
+            "(log_mixture(chance, log_draw) for chance in ends)",
+            "(log_mixture(chance / 2, log_draw) for chance in ends)",
+        ),
+        "l2p:Lemma A.2": (
+            "return np.maximum(extra[0], 0.0) * float(min(rounds, parts))",
+            "return np.maximum(extra[0], 0.0)",
+        ),
+    },
+    "tacit.accounting.conversion": {
+        "l2p:Lemma A.5": ("(np.log(delta) + np.log(orders)) / gap", "np.log(delta) / gap"),
+    },
+    "tacit.planning.lower_bounds": {
+        "l2p:Lemma C.2": ("steps = 1 if target.relation is REPLACE else 2", "steps = 1"),
+        "tracking:Section 3, lower bound": ("np.clip(rounds - 1 - (people - 1) *", "np.clip(rounds - 1 - people *"),
+    },
+    "tacit.noise.noisy_vectors": {
+        "tracking:Lemma 2.2": ("records.pure_shift(noise, units) * rounds", "records.pure_shift(noise, units)"),
+    },
+    "tacit.noise.selection": {
+        "tracking:Lemma 2.3": ("(2 * sensitivity / epsilon)", "(sensitivity / epsilon)"),
+    },
+    "tacit.algorithms.tracking.restart_on_shift": {
+        "tracking:Lemma 2.4": (
+            "level + one_draw(uniforms, laplace_rate(epsilon_threshold, width))",
+            "level + one_draw(uniforms, 2 * laplace_rate(epsilon_threshold, width))",
+        ),
+        "tracking:Algorithm 2": (
+            "return self.relation.sides * self.rounds_per_person",
+            "return self.rounds_per_person",
+        ),
+    },
+    "tacit.algorithms.tracking.limited_updates": {
+        "tracking:Algorithm 1": (
+            "if self._local & (self._local + 1) == 0 and self._local > 0:",
+            "if self._local & (self._local - 1) == 0 and self._local > 0:",
+        ),
+        "tracking:Theorem 3.1": ("log(n * horizon * (horizon + 1) / failure)", "log(n * horizon / failure)"),
+    },
+    "tacit.algorithms.tracking.thresholds": {
+        "tracking:Theorem 3.2": ("pieces, failure) + failure * detector.rounds for", "pieces, failure) for"),
+        "tracking:Lemma B.1": ("luck = sqrt(2 * log(2 * detector.n", "luck = sqrt(log(2 * detector.n"),
+        "tracking:Lemma B.2": ("sqrt(2 * window * tail)", "sqrt(window * tail)"),
+        "tracking:Lemma B.3": ("+ detector.noise(third) + 1 / detector.units", "+ 1 / detector.units"),
+        "tracking:Lemma B.4": (
+            "detector.noise(rare / 2) + detector.threshold_scale * log(detector.checks)",
+            "detector.noise(rare / 2)",
+        ),
+    },
+    "tacit.algorithms.tracking.lazy_fixed_share": {
+        "tracking:Theorem 4.1": ("self._rate = plan.eta / LOSS_UNITS", "self._rate = plan.eta / LOSS_UNITS / 2"),
+    },
+    "tacit.algorithms.tracking.tracking_plan": {
+        "tracking:Corollary 4.3": ("return log(n) + max(ends)", "return max(ends)"),
+        "tracking:Theorem 5.1": ("if epsilon > critical:", "if epsilon > 2 * critical:"),
+        "tracking:Proposition D.1": (
+            "sqrt(max(1, problem.switches) / problem.horizon)",
+            "sqrt(problem.switches / problem.horizon)",
+        ),
+    },
+    "tacit.algorithms.tracking.noisy_mirror_descent": {
+        "tracking:Algorithm 3": (
+            "return target.rounds_per_person * move / target.epsilon",
+            "return move / target.epsilon",
+        ),
+    },
+    "tacit.algorithms.tracking.noisy_batches": {
+        "tracking:Theorem 5.2": (
+            "value += (1 - problem.n * floor) * noise.largest_sum(count, log_count)",
+            "value += (1 - problem.n * floor) * noise.largest_sum(count, log_count) / 2",
+        ),
+        "tracking:Theorem C.2": (
+            "(eta * batch**2 / 8 + noise.cost(eta))\n    value",
+            "(eta * batch**2 / 9 + noise.cost(eta))\n    value",
+        ),
+        "tracking:Lemma C.3": (
+            "sqrt(2 * batches * self.variance * log_count)",
+            "sqrt(batches * self.variance * log_count)",
+        ),
+    },
+    "tacit.algorithms.experts.scheduled_experts": {
+        "tracking:Theorem C.1": ("if self.batch == 1 else (", "if self.batch <= 2 else ("),
+    },
+    "tacit.algorithms.bandit.bandit_fw": {
+        "bandit:Theorem 1.1": (
+            "self.rounds_per_person, n * self.deviation / self.zeta",
+            "self.rounds_per_person, self.deviation / self.zeta",
+        ),
+        "bandit:Algorithm 1": ("solution = self._solver.minimize(slope)", "solution = self._solver.minimize(-slope)"),
+        "bandit:Lemma 3.1": ("spread=domain.radius**2 / 2,", "spread=domain.radius**2 / 4,"),
+        "bandit:Lemma 5.1": ("sqrt(rounds) * n * lipschitz", "sqrt(rounds) * lipschitz"),
+        "bandit:Lemma 5.2": (
+            "spread = sqrt(self.problem.domain.hull_dimension) * self.zeta\n        noise",
+            "spread = self.zeta\n        noise",
+        ),
+        "bandit:Lemma 5.4": ("norm = tail + sqrt((1 + sqrt(rounds) / n) * tail)", "norm = tail"),
+        "bandit:Lemma 5.5": ("smoothing + left_over * worst +", "smoothing +"),
+        "bandit:Lemma C.1": ("weights = (self._n / self.plan.zeta)", "weights = (1 / self.plan.zeta)"),
+        "bandit:Lemma C.2": ("variance + length * (length - 1) * steepest**2", "variance + length * steepest**2"),
+        "bandit:Lemma C.3": ("(noise + length * steepest) ** 2", "noise**2"),
+        "bandit:Corollary C.5": ("map_error=eta * lag + (batches - 2) *", "map_error=eta * lag + 0 *"),
+        "bandit:Appendix D": ("return beyond, (zeta - beyond) / problem", "return beyond, zeta / problem"),
+    },
+    "tacit.algorithms.bandit.bandit_plan": {
+        "bandit:Lemma 2.2": ("directions: FloatArray = normals / lengths[:, None]", "directions: FloatArray = normals"),
+    },
+    "tacit.noise.running_sums.tree": {
+        "bandit:Theorem 2.3": (
+            "return float(np.sqrt(self.nodes)) * ROUND_UP",
+            "return float(np.sqrt(self.nodes - 1)) * ROUND_UP",
+        ),
+        "online-to-batch:Theorem 17": ("return float(self.nodes)", "return float(self.nodes) / 2"),
+    },
+    "tacit.algorithms.bandit.noisy_oco": {
+        "bandit:Algorithm 2": ("for _ in range(1 + self._delay)]", "for _ in range(2 + self._delay)]"),
+        "bandit:Lemma 4.1": (
+            "spread / eta + eta / 2 * steps * second_moment",
+            "spread / eta + eta / 4 * steps * second_moment",
+        ),
+    },
+    "tacit.noise.running_sums.accumulators": {
+        "bandit:Algorithm 3": ("noise = fresh + self._prefixes[level]", "noise = fresh + self._prefixes[0]"),
+        "bandit:Algorithm 4": ("while power <= steps:  # integers", "while power < steps:  # integers"),
+        "bandit:Algorithm 5": (
+            "for lower in range(level + 1):  # a multiple",
+            "for lower in range(level):  # a multiple",
+        ),
+        "online-to-batch:Algorithm 2": (
+            "record, fresh, stretch = self._inputs(x, sensitivity)",
+            "record, fresh, stretch = self._inputs(x, 1.0)",
+        ),
+    },
+    "tacit.solvers.frank_wolfe": {
+        "bandit:Lemma C.4": (
+            "ceil(6.75 * self._domain.diameter**2 / self._tolerance) + 1",
+            "ceil(6.75 * self._domain.diameter**2) + 1",
+        ),
+    },
+    "tacit.runtime.doubling": {
+        "bandit:Section 2, doubling": (
+            "return int(FIRST_EPOCH * (2**self._index - 1))",
+            "return int(FIRST_EPOCH * 2**self._index)",
+        ),
+    },
+    "tacit.algorithms.stochastic.online_to_batch.online_to_batch": {
+        "online-to-batch:Theorem 1": ("(following / self._weight_sum) *", "(weight / self._weight_sum) *"),
+        "online-to-batch:Algorithm 1": (
+            "self._sums.add(total, self._sensitivity) / plan.batch",
+            "self._sums.add(total, self._sensitivity * t) / plan.batch",
+        ),
+        "online-to-batch:Theorem 3": ("return self.grid.scale / self.batch", "return self.grid.scale / self.batch / 2"),
+        "online-to-batch:Lemma 15": (
+            "_weighted(slopes * _shares(sizes, clip), features, each)",
+            "_weighted(slopes * _shares(sizes, clip / 2), features, each)",
+        ),
+    },
+    "tacit.algorithms.stochastic.online_to_batch.descent": {
+        "online-to-batch:Theorem 4": ("np.sum(errors.sampling[:-1])", "np.sum(errors.sampling[:-2])"),
+        "online-to-batch:Theorem 6": ("+ float(np.sum(sizes[:1] ** 2))", "+ float(np.sum(changes[:1] ** 2))"),
+        "online-to-batch:Lemma 7": (
+            '"weight", weight) * self.strong_convexity / 2',
+            '"weight", weight) * self.strong_convexity',
+        ),
+        "online-to-batch:Theorem 8": ("2 * (errors.sampling**2 +", "1 * (errors.sampling**2 +"),
+        "online-to-batch:Lemma 20": ("weights * (mu / 2 * self.diameter)", "weights * (mu / 4 * self.diameter)"),
+    },
+    "tacit.algorithms.stochastic.online_to_batch.conversion": {
+        "online-to-batch:Theorem 10": (
+            "sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)",
+            "sqrt(dimension + 2 * level)",
+        ),
+        "online-to-batch:Lemma 16": (
+            "total[step - base ** node_level(step, base)] + square",
+            "total[step - 1] + square",
+        ),
+    },
+    "tacit.algorithms.stochastic.online_to_batch.betting": {
+        "online-to-batch:Theorem 11": (
+            "gradient + away * (penalty / distance)",
+            "gradient - away * (penalty / distance)",
+        ),
+    },
+    "tacit.algorithms.stochastic.online_to_batch.norms": {
+        "online-to-batch:Lemma 13": ("return self.dual - 1", "return (self.dual - 1) / 2"),
+        "online-to-batch:Theorem 19": (
+            "generator.standard_gamma(count) / length",
+            "generator.standard_gamma(count - 1) / length",
+        ),
+    },
 }
+
+MUTATIONS = {key: (module, edit) for module, edits in EDITS.items() for key, edit in edits.items()}
+"""The module and the edit of each row."""
 
 
 def main(*keys: str) -> int:
-    """Run the test of a mutation with its edit in place; without a key the tests of all of them, unedited."""
+    """Run the tests of a row with its edit in place; without a key the tests of all rows, unedited."""
     os.chdir(ROOT)
     for key in keys:
-        sys.meta_path.insert(0, Planted(MUTATIONS[key]))
-    tests = sorted({MUTATIONS[key].test for key in keys or MUTATIONS})
+        sys.meta_path.insert(0, Planted(key))
+    tests = sorted({test for key in keys or MUTATIONS for test in named(ROWS[key][4]) if test.startswith("tests/")})
     return int(pytest.main([*tests, "-x", "-q", "-p", "no:cacheprovider"]))
 
 

@@ -4,38 +4,19 @@ import inspect
 import re
 from collections import Counter
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 import tacit
+from docs.coverage_mutations import PAGE, PAPERS, ROOT, named, table
 from tacit.cli.app import app
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "coverage.md"
 COLUMNS = ["statement", "what it says", "where", "how it is reached", "test"]
 VERDICTS = ("here", "partly", "rightly absent", "not yet")
 NOTHING = "—"
 # Words of the page that stand for something of the reader's own.
 OPEN_WORDS = {"problem", "leader", "sums"}
-
-
-def table(text):
-    """The cells of each row of the only table in a text, its header first."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    return [cells[0], *cells[2:]]
-
-
-def papers(text):
-    """The rows of each paper, by its anchor."""
-    parts = re.split(r"^## .*\{ #([\w-]+) \}$", text, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], (table(part) for part in parts[2::2]), strict=True))
-
-
-def named(cell):
-    return re.findall(r"`([^`]+)`", cell)
 
 
 def looked_up(name):
@@ -137,9 +118,6 @@ def problems(cells):
 def repeated(rows):
     """Statements that a paper's table has twice."""
     return [statement for statement, count in Counter(cells[0] for cells in rows).items() if count > 1]
-
-
-PAPERS = papers(PAGE.read_text())
 
 
 def test_rows_say_what_is_there():

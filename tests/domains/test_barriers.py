@@ -35,19 +35,15 @@ def slopes(function, point, width):
     return np.array([(function(point + step) - function(point - step)) / (2.0 * width) for step in steps])
 
 
-def test_the_gradient_is_the_slope_of_the_value(barred, stream):
-    barrier = barred.barrier
+def test_derivatives_are_slopes_in_ambient_and_in_hull_coordinates(barred, stream):
     for point in interior_points(barred, stream):
-        gradient = barrier.gradient(point)
-        np.testing.assert_allclose(slopes(barrier.value, point, 1e-6), gradient, rtol=1e-5, atol=1e-5)
-
-
-def test_the_hessian_is_the_slope_of_the_gradient(barred, stream):
-    barrier = barred.barrier
-    for point in interior_points(barred, stream):
-        hessian = barrier.hessian(point)
-        np.testing.assert_allclose(hessian, hessian.T, rtol=1e-12)
-        np.testing.assert_allclose(slopes(barrier.gradient, point, 1e-7), hessian, rtol=1e-4, atol=1e-4)
+        inside = barred.to_hull(point)
+        assert barred.hull_barrier.value(inside) == pytest.approx(barred.barrier.value(point))
+        for barrier, x in ((barred.barrier, point), (barred.hull_barrier, inside)):
+            hessian = barrier.hessian(x)
+            np.testing.assert_allclose(hessian, hessian.T, rtol=1e-12)
+            np.testing.assert_allclose(slopes(barrier.value, x, 1e-6), barrier.gradient(x), rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(slopes(barrier.gradient, x, 1e-7), hessian, rtol=1e-4, atol=1e-4)
 
 
 def test_the_barrier_is_at_least_zero_and_zero_at_its_minimum(barred, stream):
@@ -82,19 +78,6 @@ def test_gradients_bound_hessians(barred, stream):
                 assert size <= bound
                 closest = max(closest, size / bound)
     assert closest > 0.02
-
-
-def test_hull_coordinates_follow_the_chain_rule(barred, stream):
-    barrier = barred.hull_barrier
-    for point in interior_points(barred, stream, 5):
-        coordinates = barred.to_hull(point)
-        assert barrier.value(coordinates) == pytest.approx(barred.barrier.value(point))
-        np.testing.assert_allclose(
-            slopes(barrier.value, coordinates, 1e-6), barrier.gradient(coordinates), rtol=1e-5, atol=1e-5
-        )
-        np.testing.assert_allclose(
-            slopes(barrier.gradient, coordinates, 1e-7), barrier.hessian(coordinates), rtol=1e-4, atol=1e-4
-        )
 
 
 def test_the_barrier_grows_without_bound_towards_the_boundary(barred):

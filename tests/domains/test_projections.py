@@ -1,8 +1,7 @@
-"""Projections against a generic solver and by the variational inequality that characterises them."""
+"""Projections by the variational inequality that characterises them."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from tacit.domains import Ball, Box, L1Ball, NuclearBall, Polytope, Simplex
 from tacit.errors import InvalidInput
@@ -52,43 +51,6 @@ def test_members_are_their_own_projection(projectable, stream):
         point = projectable.from_hull(step)
         np.testing.assert_allclose(projectable.project(point), point, atol=1e-12)
     assert projectable.project(projectable.centre) is not projectable.centre
-
-
-def constraints_of(domain):
-    if isinstance(domain, Simplex):
-        return [{"type": "eq", "fun": lambda x: x.sum() - 1.0}, {"type": "ineq", "fun": lambda x: x}]
-    if isinstance(domain, Ball):
-        return [{"type": "ineq", "fun": lambda x: domain.radius**2 - x @ x}]
-    if isinstance(domain, Box):
-        return [{"type": "ineq", "fun": lambda x: np.append(x - domain.low, domain.high - x)}]
-    return [{"type": "ineq", "fun": lambda x: domain.b - domain.A @ x}]
-
-
-@pytest.mark.parametrize("name", ["ball", "box", "simplex", "triangle"])
-def test_the_projection_agrees_with_a_generic_solver(name, stream):
-    domain = SETS[name]
-    for point in 2.0 * stream.standard_normal((15, domain.dimension)):
-        answer = minimize(
-            lambda x, point=point: 0.5 * (x - point) @ (x - point),
-            domain.centre,
-            jac=lambda x, point=point: x - point,
-            constraints=constraints_of(domain),
-            method="SLSQP",
-            options={"ftol": 1e-14},
-        )
-        np.testing.assert_allclose(domain.project(point), answer.x, atol=1e-6)
-
-
-def test_the_l1_projection_agrees_with_soft_thresholding(stream):
-    ball = L1Ball(6, 1.3)
-    for point in 2.0 * stream.standard_normal((30, 6)):
-        low, high = 0.0, np.abs(point).max()
-        for _ in range(100):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if np.maximum(np.abs(point) - middle, 0).sum() > 1.3 else (low, middle)
-        np.testing.assert_allclose(
-            ball.project(point), np.sign(point) * np.maximum(np.abs(point) - high, 0), atol=1e-12
-        )
 
 
 def test_polytopes_are_projected_onto_to_machine_precision(stream):

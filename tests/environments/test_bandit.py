@@ -1,11 +1,9 @@
-import math
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from tacit.domains import Ball, Simplex
-from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
+from tacit.environments.bandit import MovingTarget, Routing
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.randomness import Randomness
 
@@ -14,10 +12,8 @@ WORLDS = [
     MovingTarget(Ball(1, 0.5), 400),
     MovingTarget(Simplex(3), 400, distance=0.2),
     Routing(horizon=400),
-    Assignment(horizon=400),
-    Pricing(horizon=400),
 ]
-NAMES = ["target", "line", "simplex", "routing", "assignment", "pricing"]
+NAMES = ["target", "line", "simplex", "routing"]
 worlds = pytest.mark.parametrize("world", WORLDS, ids=NAMES)
 
 
@@ -77,7 +73,7 @@ def test_no_fixed_point_beats_the_best_value(world):
             return losses(world, domain.from_hull(coordinates)).sum()
         return 1e3 + float(np.linalg.norm(coordinates))
 
-    if isinstance(world, MovingTarget | Pricing):  # the others have their best point at an extreme point
+    if isinstance(world, MovingTarget):  # Routing has its best point at an extreme point
         start = domain.to_hull(mixtures(domain, 1, "start")[0]) / 2
         found = minimize(cost, start, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8, "maxiter": 600})
         assert found.fun == pytest.approx(best, abs=1e-3)
@@ -113,28 +109,18 @@ def test_order_and_end():
         opponent.values(np.zeros((1, 3)), 0)
 
 
-def test_errors():
-    with pytest.raises(InvalidInput, match="'horizon' parameter of MovingTarget"):
-        MovingTarget(Ball(2), 0)
-    with pytest.raises(InvalidInput, match="'distance' parameter of MovingTarget"):
-        MovingTarget(Ball(2, 0.5), 10, distance=0.6)
-    with pytest.raises(InvalidInput, match="'spread' parameter of MovingTarget"):
-        MovingTarget(Ball(2), 10, spread=0.0)
-    with pytest.raises(InvalidInput, match="'horizon' parameter of Routing"):
-        Routing(horizon=0)
-    with pytest.raises(InvalidInput, match="'noise' parameter of Routing"):
-        Routing(horizon=10, noise=-0.1)
-    with pytest.raises(InvalidInput, match=r"mean costs of Routing must be finite and at least noise=0.2"):
-        Routing(horizon=10, noise=0.2)
-    with pytest.raises(InvalidInput, match=r"'times' of Routing must have shape \(7\)"):
-        Routing(horizon=10, times=(1.0,))
-    with pytest.raises(InvalidInput, match="mean costs of Assignment must be finite"):
-        Assignment(horizon=10, costs=((1.0, math.nan), (1.0, 1.0)))
-    with pytest.raises(InvalidInput, match=r"'costs' of Assignment must have shape \(2, 2\)"):
-        Assignment(horizon=10, costs=((1.0, 1.0, 1.0), (1.0, 1.0, 1.0)))
-    with pytest.raises(InvalidInput, match="'horizon' parameter of Pricing"):
-        Pricing(horizon=0)
-    with pytest.raises(InvalidInput, match="'noise' parameter of Pricing"):
-        Pricing(horizon=10, noise=0.5)
-    with pytest.raises(InvalidInput, match=r"'demands' parameter of Pricing must be numbers from 0.7 to 1.3"):
-        Pricing(horizon=10, demands=(0.6,))
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: MovingTarget(Ball(2), 0), "'horizon' parameter of MovingTarget"),
+        (lambda: MovingTarget(Ball(2, 0.5), 10, distance=0.6), "'distance' parameter of MovingTarget"),
+        (lambda: MovingTarget(Ball(2), 10, spread=0.0), "'spread' parameter of MovingTarget"),
+        (lambda: Routing(horizon=0), "'horizon' parameter of Routing"),
+        (lambda: Routing(horizon=10, noise=-0.1), "'noise' parameter of Routing"),
+        (lambda: Routing(horizon=10, noise=0.2), "mean costs of Routing must be finite and at least noise=0.2"),
+        (lambda: Routing(horizon=10, times=(1.0,)), r"'times' of Routing must have shape \(7\)"),
+    ],
+)
+def test_errors(make, words):
+    with pytest.raises(InvalidInput, match=words):
+        make()

@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit import InvalidInput, Randomness
 from tacit.algorithms import Responses
-from tacit.environments import DigitPolicies, LonelyPolicy, NeedlePolicy, RotatingActions, SkilledPolicies
+from tacit.environments import DigitPolicies, NeedlePolicy, SkilledPolicies
 from tacit.simulation.loop import simulate_run
 
 ROUNDS = 6_000
@@ -26,10 +26,10 @@ def followed(stream):
     [
         (SkilledPolicies(8, ROUNDS, 4), 0.06 * 7 / 8),
         (NeedlePolicy(8, ROUNDS, 4, 0.08), 0.08 * 3 / 4),
-        (RotatingActions(8, ROUNDS, 4, 0.2), 0.2 * 3 / 4),
-        (LonelyPolicy(8, ROUNDS, 4, 0.2), 0.2),
+        (NeedlePolicy(8, ROUNDS, 4, 0.2, "turning"), 0.2 * 3 / 4),
+        (NeedlePolicy(8, ROUNDS, 4, 0.2, "lonely"), 0.2),
     ],
-    ids=lambda part: type(part).__name__,
+    ids=str,
 )
 def test_the_first_policy_is_the_best_by_what_was_asked(world, lead):
     stream, again = dealt(world), dealt(world)
@@ -46,7 +46,7 @@ def test_the_first_policy_is_the_best_by_what_was_asked(world, lead):
 
 
 def test_a_lonely_policy_is_alone():
-    stream = dealt(LonelyPolicy(8, 500, 4))
+    stream = dealt(NeedlePolicy(8, 500, 4, shape="lonely"))
     assert np.all(stream.contexts[:, 0] == 3)
     assert np.all(stream.contexts[:, 1:] < 3)
 
@@ -64,6 +64,7 @@ def test_digits_are_answered_by_classifiers():
     [
         (lambda: NeedlePolicy(3, 10, 1), "'actions'"),
         (lambda: NeedlePolicy(3, 10, 2, 0.7), "'gap'"),
+        (lambda: NeedlePolicy(3, 10, 2, shape="alone"), "'shape'"),
         (lambda: SkilledPolicies(3, 10, 2, means=(0.1, 1.2)), "'means'"),
         (lambda: DigitPolicies(51, 10), "'n'"),
         (lambda: DigitPolicies(5, 10, 3), "'actions'"),

@@ -1,10 +1,10 @@
-"""One pass over batches: the model of the whole table, from iterators and Parquet files; what is public is declared."""
+"""One pass over an iterator of batches: the model of the whole table; what is public is declared."""
 
 import numpy as np
 import pytest
 
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.estimators import Ledger, ParquetBatches, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
+from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
 
@@ -41,26 +41,6 @@ def test_batches_are_one_pass(kind, monkeypatch):
     assert shown[0][0].startswith("150 of 700 records, ")
     again = found.set_params(ledger=Ledger()).fit(batches())  # a new pass, spent again
     assert len(again.ledger) == 1
-
-
-def test_parquet_files(tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "label": Y, "weight": WEIGHTS}
-    for part, rows in enumerate((slice(0, 400), slice(400, 700))):
-        parquet.write_table(arrow.table({k: v[rows] for k, v in columns.items()}), tmp_path / f"{part}.parquet")
-    source = ParquetBatches(tmp_path, target="label", weight="weight", batch_size=150)
-    assert source.records == 700
-    assert sum(len(batch[1]) for batch in source) == 700
-    found = model(PrivateLogisticRegression).fit(source)
-    whole = model(PrivateLogisticRegression, algorithm="one-pass").fit(X, Y, sample_weight=WEIGHTS)
-    assert np.array_equal(found.coef_, whole.coef_)
-    narrow = ParquetBatches(str(tmp_path / "0.parquet"), target="label", features=["c", "a"])
-    features, labels = next(iter(narrow))
-    assert np.array_equal(features, X[:400, [2, 0]])
-    assert np.array_equal(labels, Y[:400])
-    import pyarrow.dataset
-
-    assert ParquetBatches(pyarrow.dataset.dataset(tmp_path), target="label").records == 700
 
 
 def test_what_is_missing_is_named_before_anything_is_spent():

@@ -5,11 +5,13 @@ from functools import partial
 import numpy as np
 import pytest
 
+from attacks import rows as attacked
+from estimators.records import unit
 from tacit.accounting.calibration import gaussian_mu
 from tacit.errors import PrivacyError
-from tacit.estimators import PrivateRidge, PrivateStandardScaler, ridge
-from tacit.estimators.noisy_statistics import NoisyStatistics, statistics_curve
-from tacit.noise.lattice import joint_shift, moments_shift
+from tacit.estimators import PrivateRidge, PrivateStandardScaler, statistics
+from tacit.estimators.budget import NoisyStatistics, statistics_curve
+from tacit.noise.lattice import cross_ratio, joint_shift, moments_shift
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
@@ -41,15 +43,15 @@ def test_too_much_privacy_is_refused():
         NoisyStatistics.finest(1e-7, lambda units: 2.0 * units)
 
 
-def test_ridge_adds_integers_in_any_order(monkeypatch):
+def test_moments_are_added_as_integers_in_any_order(monkeypatch):
     rows, target = Randomness.replayable(2).stream("rows").normal(size=(90, 4)), np.linspace(-1, 1, 90)
     found = []
     for size in (1 << 18, 50, 1):
-        monkeypatch.setattr(ridge, "BLOCK_ENTRIES", size)
-        found.append(ridge.integer_sums(rows, target, 2.0, 2**20, 4.0))
+        monkeypatch.setattr(statistics, "BLOCK_ENTRIES", size)
+        found.append(statistics.integer_sums(rows, target, 2.0, 2**20, 4.0))
     for sums in found[1:]:
         np.testing.assert_array_equal(sums, found[0])
-    one, none = (ridge.integer_sums(rows[:1] * 9, np.array([y]), 2.0, 2**20, 4.0) for y in (1.0, 0.0))
+    one, none = (statistics.integer_sums(rows[:1] * 9, np.array([y]), 2.0, 2**20, 4.0) for y in (1.0, 0.0))
     square, cross = one[:-4], one[-4:]
     assert int(square @ square) <= 2**40
     assert int(cross @ cross) <= 2**44
@@ -65,3 +67,31 @@ def test_what_estimators_say():
     for guarantee in (scaler.guarantee_, model.guarantee_):
         assert guarantee.numerics.startswith("exact up to an extra epsilon of ")
         assert guarantee.epsilon() <= 1.0
+
+
+@pytest.mark.attack(attacked.LAWS)
+@pytest.mark.parametrize("replace", [True, False])
+def test_one_record_moves_both_statistics_together_by_what_is_charged(replace):
+    """By brute force over pairs of records of all lengths, angles and targets; the bound is reached."""
+    alpha = cross_ratio(replace)
+    p, q = np.meshgrid(np.linspace(0, 1, 41), np.linspace(0, 1, 41))
+    most = 0.0
+    for c in np.linspace(-1, 1, 201):
+        for y, z in ((1, 1), (1, -1), (1, 0), (0.5, -1)):
+            if replace:
+                squares = p**4 + q**4 - 2 * (p * q * c) ** 2
+                most = max(most, np.max(squares + alpha**2 * ((p * y) ** 2 + (q * z) ** 2 - 2 * p * q * c * y * z)))
+            else:
+                most = max(most, np.max(p**4 + (alpha * p * y) ** 2))
+    bound = joint_shift(10**6, dimension=3, replace=replace) / 10**6
+    assert bound == pytest.approx(np.sqrt(most), rel=1e-4)
+    assert bound**2 >= most
+    stream = Randomness.replayable(8).stream("data")
+    units, moves = 1000, []
+    for _ in range(300):
+        v, w = unit(stream.standard_normal((2, 3)) * 3)
+        first = statistics.integer_sums(v[None], np.array([1.0]), 1.0, units, alpha)
+        other = statistics.integer_sums(w[None], np.array([-1.0]), 1.0, units, alpha)
+        moves.append(np.linalg.norm(first - other if replace else first))
+    limit = joint_shift(units, dimension=3, replace=replace)
+    assert 0.97 * limit < max(moves) <= limit

@@ -1,14 +1,12 @@
-"""Models of one pass: in parts, over large data, from public coefficients."""
+"""Models of one pass: in parts, over large data, regularised."""
 
 import numpy as np
 import pytest
 
 from estimators.records import CLASSIFIERS, SOURCE, two_classes
 from tacit.algorithms.stochastic import StronglyConvex, Subgradient
-from tacit.errors import InvalidInput, ProtocolError
+from tacit.errors import ProtocolError
 from tacit.estimators import Ledger, PrivacyWarning, PrivateLogisticRegression, PrivateRidge
-from tacit.losses import SmoothedHingeLoss
-from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
 
@@ -48,26 +46,6 @@ def test_auto_streams_over_large_data(monkeypatch):
     monkeypatch.setattr(base, "LARGEST_OBJECTIVE", 10)
     model = PrivateLogisticRegression(data_norm=1.0, classes=[0, 1], random_state=SOURCE, ledger=Ledger())
     assert model.fit(X, y).algorithm_ == "one-pass"
-
-
-def test_a_pass_begins_at_public_coefficients():
-    X, y = two_classes()
-    start = [0.3, -0.2, 0.0, 0.1, 0.07]
-    model = PrivateLogisticRegression(
-        data_norm=1.0, classes=[0, 1], algorithm="one-pass", initial=start, random_state=SOURCE, ledger=Ledger()
-    )
-    plan = model._one_pass_plan(model._loss(1.0), 600, 5, 1.0, 1.0)
-    assert plan.start(Randomness.replayable(0)).play() == pytest.approx([0.3, -0.2, 0.0, 0.1, 0.07 / 0.35])
-    assert model.fit(X, y).coef_.shape == (1, 4)
-    far = PrivateLogisticRegression(initial=[1e6, 0.0, 0.0, 0.0, 0.0], data_norm=1.0)
-    plan = far._one_pass_plan(far._loss(1.0), 600, 5, 1.0, 1.0)
-    assert plan.problem.initial == pytest.approx((plan.problem.domain.radius, 0, 0, 0, 0))
-    ridge = PrivateRidge(initial=[2.0], data_norm=1.0, label_bound=4.0, fit_intercept=False)
-    assert ridge._one_pass_plan(SmoothedHingeLoss(), 600, 1, 1.0, 1.0).problem.initial == (0.5,)
-    with pytest.raises(InvalidInput, match="initial"):
-        PrivateLogisticRegression(
-            initial=[1.0], data_norm=1.0, classes=[0, 1], algorithm="one-pass", ledger=Ledger()
-        ).fit(X, y)
 
 
 def test_a_declared_regulariser_enters_the_pass():

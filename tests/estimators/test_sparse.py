@@ -29,11 +29,9 @@ def model(kind, **options):
 
 
 @pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearSVC, PrivateRidge])
-@pytest.mark.parametrize("algorithm", ["objective", "one-pass", "statistics"])
+@pytest.mark.parametrize("algorithm", ["objective", "one-pass"])
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_array, sparse.coo_array])
 def test_sparse_and_dense_rows_give_the_same_model(kind, algorithm, make):
-    if algorithm == "statistics" and kind is not PrivateRidge:
-        pytest.skip("only for regression")
     if algorithm == "one-pass" and make is not sparse.csr_array:
         pytest.skip("one format is enough")
     X, y = table(200)
@@ -83,14 +81,12 @@ def test_entries_that_are_there_twice_are_one():
     assert doubled.nnz == 3  # the caller's own
 
 
-@pytest.mark.parametrize("algorithm", ["objective", "one-pass", "statistics", "search"])
+@pytest.mark.parametrize("algorithm", ["objective", "one-pass", "search"])
 def test_entries_whose_sum_is_infinite_are_refused_before_anything_is_spent(algorithm):
     """Each is finite: the sum was found out after the spending, or by a solver that met something that is no number."""
     doubled = sparse.csr_array((np.full(3, 1e308), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
     ledger = Ledger()
-    kind = PrivateRidge if algorithm == "statistics" else PrivateLogisticRegression
-    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1]}
-    estimator = kind(data_norm=1.0, ledger=ledger, **declared)
+    estimator = PrivateLogisticRegression(data_norm=1.0, ledger=ledger, classes=[0, 1])
     if algorithm == "search":
         estimator = PrivateGridSearch(estimator, {"fit_intercept": [True, False]}, ledger=ledger)
     else:

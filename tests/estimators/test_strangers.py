@@ -22,7 +22,6 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUN
 from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
-    ParquetBatches,
     PrivateGridSearch,
     PrivateLogisticRegression,
     PrivateRidge,
@@ -151,18 +150,6 @@ def test_batches_without_rows_are_passed_over():
     X, y = data()
     batches = [(X[:0], y[:0]), (X[:100], y[:100]), (X[:0], y[:0]), (X[100:], y[100:])]
     assert logistic(horizon=200, ledger=Ledger()).fit(iter(batches)).coef_.shape == (1, 3)
-
-
-def test_parquet_files_with_odd_columns_are_refused_in_a_sentence(tmp_path):
-    X, y = data()
-    frame = pd.DataFrame({"a": X[:, 0], "when": pd.Timestamp("2020-01-01"), "y": y})
-    frame.to_parquet(tmp_path / "people.parquet")
-    model = logistic(ledger=Ledger())
-    with pytest.raises(InvalidInput, match="Column 'when' of ParquetBatches must be numbers"):
-        model.fit(ParquetBatches(tmp_path / "people.parquet", target="y"))
-    with pytest.raises(InvalidInput, match="have no column 'left'"):
-        model.fit(ParquetBatches(tmp_path / "people.parquet", target="left"))
-    assert len(model.ledger) == 0
 
 
 def test_a_ledger_that_would_not_be_charged_is_refused():

@@ -96,34 +96,3 @@ def expected_moves(n, rounds, switches, eta, force, batch, losses):
 def hockey_stick(law, other, epsilon):
     """The exact delta at `epsilon` between two laws of transcripts."""
     return sum(max(0.0, p - math.exp(epsilon) * other.get(key, 0.0)) for key, p in law.items())
-
-
-def first_above_probability(queries, answers_above, threshold_scale, query_scale):
-    """P[the answers are "below" for every query, and "above" for one more if asked], threshold 0.
-
-    Exact up to quadrature: Gauss-Legendre between the kinks of the Laplace densities.
-    """
-    below, above = np.asarray(queries[:-1], dtype=float), float(queries[-1])
-    if not answers_above:
-        below = np.asarray(queries, dtype=float)
-    small, large = sorted((threshold_scale, query_scale))
-    kinks = np.unique(np.concatenate([[0.0, above], below]))
-    steps = np.arange(kinks[0] - 40 * large, kinks[-1] + 40 * large, small)
-    edges = np.unique(np.concatenate([kinks, steps]))
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
-    r = (middle[:, None] + half[:, None] * nodes).ravel()
-    w = (half[:, None] * weights).ravel()
-    density = np.exp(-np.abs(r) / threshold_scale) / (2 * threshold_scale)
-    values, counts = np.unique(below, return_counts=True)
-    for value, count in zip(values, counts, strict=True):
-        density = density * laplace_cdf(r - value, query_scale) ** count
-    if answers_above:
-        density = density * laplace_cdf(above - r, query_scale)
-    return float(np.sum(w * density))
-
-
-def laplace_cdf(x, scale):
-    """P[Lap(scale) <= x]."""
-    tail = 0.5 * np.exp(-np.abs(x) / scale)
-    return np.where(x < 0, tail, 1 - tail)

@@ -12,7 +12,6 @@ FOLDER = Path(__file__).parents[2] / "examples"
 SMALL = {
     "model_routing": {"runs": 2},
     "switching_portfolio": {"every": 20},
-    "dynamic_pricing": {"days": 50},
     "private_classification": {"seeds": 1},
     "routing": {"horizon": 20_000},
 }

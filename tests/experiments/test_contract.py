@@ -35,6 +35,14 @@ def test_noise_in_persons(epsilon, versions, deviation, law):
     assert Guarantee.from_json(promise.guarantee.to_json()) == promise.guarantee
 
 
+@pytest.mark.parametrize(("epsilon", "versions"), [(0.05, 1), (0.3, 31), (1.0, 5), (8.0, 300), (300.0, 5)])
+def test_gaussian_noise_is_the_smallest_that_keeps_the_promise(epsilon, versions):
+    """One step more breaks it; counting down to it took 11 seconds at epsilon = 300."""
+    promise = Promise(epsilon, 1e-6, versions)
+    kept, broken = (promise._gaussian(promise._multiple + more).epsilon(1e-6) for more in (0, 1))
+    assert kept <= epsilon < broken
+
+
 def test_the_law_of_the_noise_hides_a_person():
     """P[z]/P[z + shift] is at most e^(epsilon/V) for the geometric noise of a pair that moves by LATTICE in l1."""
     promise = Promise(1.0, 0.0, 5)

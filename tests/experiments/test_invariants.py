@@ -5,7 +5,6 @@ import os
 import random
 import shutil
 import time
-from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -138,10 +137,7 @@ def test_lost_replies_never_help_an_arm(world):
     policy = world.started(people_per_day=300.0)
     world.experiments.reply("home", replies(policy, range(300), lambda n: float(n % 2)))
     world.move(2)
-    with world.store.database.reading() as transaction:
-        owner = experiments.records.experiment(transaction, "home")
-        versions = experiments.records.versions(transaction, owner.number)
-        (release,) = experiments.records.releases(transaction, owner.number)
+    owner, versions, (release,) = world.read()
     whole = results.collected(owner, versions, [release])
     lost = json.loads(json.dumps(release.content))
     lost["sums"][1][1] = 0  # short loses its worst replies
@@ -213,10 +209,7 @@ def test_what_stops_can_be_stopped_whatever_the_clock_says(world):
         world.experiments.start("home")
     world.time += 2.2 * DAY
     assert world.experiments.tick()["released"] == 1
-    with world.store.database.reading() as transaction:
-        owner = experiments.records.experiment(transaction, "home")
-        versions = experiments.records.versions(transaction, owner.number)
-        chain = experiments.records.releases(transaction, owner.number)
+    owner, versions, chain = world.read()
     assert not results.collected(owner, versions, chain).used[0, 2]
 
 
@@ -287,9 +280,7 @@ def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_p
     assert world.experiments.tick()["released"] == 1
     (release,) = world.experiments.releases("home")
     key = world.experiments._key
-    with world.store.database.reading() as transaction:
-        owner = experiments.records.experiment(transaction, "home")
-        version = experiments.records.versions(transaction, owner.number)[0]
+    owner, (version, *_), _ = world.read()
     again = closing.noisy(key, owner, version, exact)
     assert {name: release[name] for name in again} == again
     other = [[pair[0] + 1, pair[1]] for pair in exact]
@@ -319,34 +310,23 @@ def _unreleased(store):
         return experiments.records.unreleased(transaction)
 
 
-def test_an_older_copy_stops_and_a_restore_charges_again(world, tmp_path):
-    shutil.copy(tmp_path / "decisions.db", tmp_path / "before.db")
+def test_an_older_copy_stops_and_a_restore_charges_again(world):
+    empty = world.copy("empty.db")
     policy = world.started()
     world.experiments.reply("home", replies(policy, range(50)))
     world.move(2.1)
-    world.experiments._database.checkpoint()
-    world.experiments.close()
-    world.store.close()
-    shutil.copy(tmp_path / "decisions.db", tmp_path / "now.db")
-    shutil.copyfile(tmp_path / "before.db", tmp_path / "decisions.db")  # an empty store; the witness remembers
-    for file in ("decisions.db-wal", "decisions.db-shm"):
-        (tmp_path / file).unlink(missing_ok=True)
-    with tacit.Store(tmp_path / "decisions.db") as store, world.opened(store) as older:
+    now = world.copy("now.db")
+    world.put_back(empty)  # an empty store; the witness remembers
+    older = world.experiments
+    for later, windows in ((0, 1), (4 * DAY, 0)):
+        world.time += later
         with pytest.raises(StoreError, match="older copy was put back"):
             older.tick()
-        assert len(older._replies.windows()) == 1
-        world.time += 4 * DAY
-        with pytest.raises(StoreError, match="older copy was put back"):
-            older.tick()
-        assert older._replies.windows() == {}
-        world.time -= 4 * DAY
-        older.restore("ada")
-        older.tick()
-    shutil.copyfile(tmp_path / "now.db", tmp_path / "decisions.db")
-    for file in ("decisions.db-wal", "decisions.db-shm"):
-        (tmp_path / file).unlink(missing_ok=True)
-    world.store = tacit.Store(tmp_path / "decisions.db")
-    world.experiments = world.opened()
+        assert len(older._replies.windows()) == windows
+    world.time -= 4 * DAY
+    older.restore("ada")
+    older.tick()
+    world.put_back(now)
     assert world.experiments.restore("ada") == 1
     found = world.experiments.describe("home")
     assert (found["state"], found["incarnation"]) == ("frozen", 2)
@@ -364,30 +344,16 @@ def test_an_older_copy_starts_nothing(world):
     assert world.experiments.describe("home")["state"] == "frozen"
 
 
-def put_back(world, file):
-    """Put an older copy of the store in the place of the newest one, and adopt it."""
-    world.experiments.close()
-    world.store.close()
-    for companion in ("decisions.db-wal", "decisions.db-shm"):
-        (world.folder / companion).unlink(missing_ok=True)
-    shutil.copyfile(file, world.folder / "decisions.db")
-    world.store = tacit.Store(world.folder / "decisions.db")
-    with suppress(InvalidInput):  # nothing was charged since
-        world.store.adopt()
-    world.experiments = world.opened()
-
-
 @pytest.mark.attack(rows.RELEASED)
 def test_a_copy_from_before_the_charge_owes_it(world, tmp_path):
     """The witness knows what the lost copy spent: the same month is not released twice for one charge."""
     world.experiments.make(Design("home", ("a", "b"), epsilon=1.0, ledger="people", days=1))
-    world.store.database.checkpoint()
-    shutil.copyfile(tmp_path / "decisions.db", tmp_path / "draft.db")
+    draft = world.copy("draft.db")
     world.experiments.start("home")
     world.experiments.reply("home", replies(world.experiments.policy("home"), range(30)))
     assert world.move(2.1)["released"] == 1
     for _ in range(2):
-        put_back(world, tmp_path / "draft.db")
+        world.put_back(draft)
         with pytest.raises(StoreError, match="older copy was put back"):
             world.experiments.tick()
         world.experiments.restore()
@@ -408,13 +374,12 @@ def test_a_copy_from_before_the_charge_owes_it(world, tmp_path):
 def test_a_copy_owes_what_was_released_in_the_future_of_a_clock(world, tmp_path):
     """A clock was ahead, and the copy that released there is lost: that month is charged when it comes."""
     world.started(epsilon=0.4)
-    world.store.database.checkpoint()
-    shutil.copyfile(tmp_path / "decisions.db", tmp_path / "before.db")
+    before = world.copy("before.db")
     world.move(31)
     world.experiments.reply("home", replies(world.experiments.policy("home"), range(30)))
     assert world.move(2.1)["released"] == 1
     world.time -= 33 * DAY
-    put_back(world, tmp_path / "before.db")
+    world.put_back(before)
     world.experiments.restore()
     world.experiments.confirm()
     world.experiments.start("home")
@@ -427,12 +392,11 @@ def test_a_copy_owes_what_was_released_in_the_future_of_a_clock(world, tmp_path)
 @pytest.mark.attack(rows.RELEASED)
 def test_a_copy_from_before_a_restore_is_older(world, tmp_path):
     world.started()
-    world.store.database.checkpoint()
-    shutil.copyfile(tmp_path / "decisions.db", tmp_path / "before.db")
+    before = world.copy("before.db")
     world.time += 0.25  # a time with milliseconds
     world.experiments.restore()
     world.experiments.tick()
-    put_back(world, tmp_path / "before.db")
+    world.put_back(before)
     with pytest.raises(StoreError, match="older copy was put back"):
         world.experiments.tick()
 
@@ -477,8 +441,7 @@ def test_counting_if_and_only_if_charged(world):
             world.experiments.stop("home")
             world.experiments.start("home")
         world.move(1)
-    with world.store.database.reading() as transaction:
-        versions = experiments.records.versions(transaction, 1)
+    _, versions, _ = world.read()
     months = {entry.run.split()[-1] for entry in world.store.ledger("people").entries}
     for month in ("2026-11", "2026-12"):
         counted = [version for version in versions if version.counting and version.period == month]
@@ -488,11 +451,7 @@ def test_counting_if_and_only_if_charged(world):
 def test_rows_are_gone_within_the_hour(world, monkeypatch):
     policy = world.started()
     world.experiments.reply("home", replies(policy, range(10)))
-
-    def fails(*_):
-        raise StoreError("The witness is not there.")
-
-    monkeypatch.setattr(world.experiments._witness, "add", fails)
+    world.without_witness(monkeypatch)
     world.experiments.stop("home")
     world.time = seconds(policy["close_at"])
     with pytest.raises(StoreError, match="not there"):
@@ -526,11 +485,7 @@ def test_a_policy_is_a_function_of_a_public_set(world, monkeypatch):
     world.experiments.reply("home", replies(first, range(300), lambda n: float(arm(first, n) == 1)))
     world.move(1)
     add = world.experiments._witness.add
-
-    def fails(*_):
-        raise StoreError("The witness is not there.")
-
-    monkeypatch.setattr(world.experiments._witness, "add", fails)
+    world.without_witness(monkeypatch)
     with pytest.raises(StoreError, match="not there"):
         world.move(1)
     waiting = world.experiments.policy("home")
@@ -541,10 +496,7 @@ def test_a_policy_is_a_function_of_a_public_set(world, monkeypatch):
     world.move(1)
     moved = world.experiments.policy("home")
     assert moved["upto"] != first["upto"]
-    with world.store.database.reading() as transaction:
-        owner = experiments.records.experiment(transaction, "home")
-        versions = experiments.records.versions(transaction, owner.number)
-        chain = experiments.records.releases(transaction, owner.number)
+    owner, versions, chain = world.read()
     again = results.shares(owner, versions[:3], chain, versions[3].policy.serve_from, {})
     assert list(Policy.read(moved).shares) == pytest.approx(again.tolist(), abs=1e-9)
 
@@ -624,9 +576,7 @@ def test_a_clock_that_was_ahead_is_confirmed(world):
     assert [v["state"] for v in world.experiments.describe("home")["versions"]][:4] == [
         "released", "void", "not counted", "released",
     ]  # fmt: skip
-    with world.store.database.reading() as transaction:
-        owner = experiments.records.experiment(transaction, "home")
-        versions = experiments.records.versions(transaction, owner.number)
+    owner, versions, _ = world.read()
     assert list(results.served_part(owner, versions).values())[::-1][:2] == [pytest.approx(1 / 12, rel=0.01), 0.0]
     runs = [entry.run for entry in world.store.ledger("people").entries]
     assert runs == ["experiment 1 1 2026-11", "experiment 1 1 2026-12"]

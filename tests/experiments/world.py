@@ -1,12 +1,16 @@
 """An experiment with a clock that is moved by hand, and people who reply."""
 
 import hashlib
+import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 from unittest.mock import patch
 
 import tacit
 from tacit.accounting import ledger as ledgers
+from tacit.errors import InvalidInput, StoreError
 from tacit.experiments import experiments as module
+from tacit.experiments import records
 from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import assign, pseudonym
@@ -60,6 +64,37 @@ class World:
     def move(self, days):
         self.time += days * DAY
         return self.experiments.tick()
+
+    def read(self, name="home"):
+        """What is public of an experiment: itself, its versions and its releases."""
+        with self.store.database.reading() as transaction:
+            owner = records.experiment(transaction, name)
+            return owner, records.versions(transaction, owner.number), records.releases(transaction, owner.number)
+
+    def copy(self, name):
+        """Copy the store to another file, as a backup does."""
+        self.store.database.checkpoint()
+        return shutil.copyfile(self.folder / "decisions.db", self.folder / name)
+
+    def put_back(self, file):
+        """Put an older copy of the store in the place of the newest one, and adopt it."""
+        self.experiments.close()
+        self.store.close()
+        for companion in ("decisions.db-wal", "decisions.db-shm"):
+            (self.folder / companion).unlink(missing_ok=True)
+        shutil.copyfile(file, self.folder / "decisions.db")
+        self.store = tacit.Store(self.folder / "decisions.db")
+        with suppress(InvalidInput):  # nothing was charged since
+            self.store.adopt()
+        self.experiments = self.opened()
+
+    def without_witness(self, patches):
+        """Let nothing be written to the witness any more."""
+
+        def fails(*_):
+            raise StoreError("The witness is not there.")
+
+        patches.setattr(self.experiments._witness, "add", fails)
 
     def sum(self, salt, arms=3):
         """The exact sums of an open version, and none if its rows are gone."""

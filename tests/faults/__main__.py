@@ -16,7 +16,7 @@ from faults import experiments as live
 from faults.command import killed_runs
 from faults.experiments import Places, killed_experiments
 from faults.kills import kill_often, two_writers
-from faults.places import clock_set_back, copied_back, full_disk
+from faults.places import full_disk
 from faults.postgres import server
 from faults.services import killed_services
 
@@ -44,8 +44,6 @@ def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
         report("kill -9, tacit run", lambda: killed_runs(files, 15))
         report("kill -9, service", lambda: killed_services(files / "served.db", services))
         report("full disk", lambda: full_disk(files / "full.db", 10))
-        report("clock set back", lambda: clock_set_back(files / "clock.db"))
-        report("copied back", lambda: copied_back(files / "two.db"))
         beside = files / "key", files / "witness"
         report(
             "kill -9, experiments",

@@ -29,7 +29,6 @@ RECORDS = Stochastic(domain=Ball(N), loss=LogisticLoss(), horizon=ROUNDS)
 BANDIT = Bandit(domain=Ball(N, radius=0.5), horizon=400)
 CURVES = Lipschitz(horizon=ROUNDS)
 POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, adversary="stochastic")
-LATE_POLICIES = tacit.Policies(n=N, actions=2, horizon=ROUNDS, delay=2)
 ARMS = tacit.Arms(n=N, horizon=ROUNDS, adversary="stochastic")
 REQUESTS = tacit.ContextualArms(n=N, dimension=2, horizon=ROUNDS)
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}

@@ -17,7 +17,7 @@ PLANS = [
     tacit.algorithms.L2P(tacit.Experts(n=3, horizon=60), eta=0.1, force=0.2, reference_force=0.1, batch=2),
     tacit.algorithms.LazyFixedShare(tacit.Tracking(n=3, switches=1, horizon=60), eta=0.1, force=0.1),
     tacit.algorithms.RestartOnShift.calibrate(SHIFTING, epsilon=1.0, delta=0.0, adversary="stochastic"),
-    tacit.algorithms.OnlineToBatch.calibrate(RECORDS, epsilon=1.0, delta=1e-6, batch=4, scheduled=True),
+    tacit.algorithms.OnlineToBatch.calibrate(RECORDS, epsilon=1.0, delta=1e-6, batch=4),
     tacit.algorithms.ObjectivePerturbation.calibrate(RECORDS, epsilon=1.0, delta=1e-6),
 ]
 MADE = [tacit.contract(plan) for plan in PLANS]

@@ -21,7 +21,6 @@ from tacit.estimators import (
     Hashed,
     Ledger,
     ModelCard,
-    ParquetBatches,
     PrivacyWarning,
     PrivateCovariance,
     PrivateGridSearch,
@@ -151,14 +150,6 @@ def test_pipelines(arguments):
     if pipeline is not REFUSED and fit(pipeline, X, Y) is not REFUSED:
         assert pipeline.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
         assert len(pipeline.predict(X)) == len(X)
-
-
-@examples(6)
-@given(arguments=nearly(source="no.parquet", target="y", features=None, weight=None, batch_size=10))
-def test_parquet(arguments):
-    batches = attempt(lambda: ParquetBatches(**arguments))
-    if batches is not REFUSED:
-        assert "ParquetBatches" in repr(batches)
 
 
 @examples(8)

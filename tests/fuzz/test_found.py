@@ -38,7 +38,7 @@ ANSWERED = {
     "huge epsilon": lambda: Pure(1e308).renyi(np.array([1.5, 1e8])),
     "chains that never keep": lambda: LazyChain(39, 0.0, 0.8, 1e9, BoundedRange(2e18), drift=1.0).epsilon(1e-6),
     "bounds at small integers": lambda: made("doubling").regret_bound_at(np.int8(100)),
-    "negative zero": lambda: tacit.environments.PricingCurve(5, spread=-0.0).losses(stream(), [[0.5]]),
+    "negative zero": lambda: tacit.environments.PricingCurve(5, spread=-0.0).functions(stream()),
     "small integers": lambda: tacit.plan(tacit.Experts(n=np.int8(100), horizon=np.int8(100)), epsilon=1.0, delta=1e-6),
 }
 REFUSALS = {

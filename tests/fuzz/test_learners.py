@@ -123,19 +123,6 @@ def test_states(name, data, value):
     assert snapshot(attempt(lambda: made(name).restore(state)).play()) == snapshot(learner.play())
 
 
-@every
-def test_calls_in_the_wrong_order(name):
-    learner = start(name)
-    row = good_rows(name)[0]
-    assert attempt(lambda: learner.observe(row), learner) is REFUSED
-    learner.play()
-    learner.observe(row)
-    assert attempt(lambda: learner.observe(row), learner) is REFUSED
-    assert learner.rounds == 1
-    assert learner.switches >= 0
-    assert not learner.guarantee.private
-
-
 LATE = {
     "LazyExperts": lambda: tacit.algorithms.LazyExperts(replace(EXPERTS, delay=2), eta=0.3, force=0.2, batch=2),
     "LazyFixedShare": lambda: tacit.algorithms.LazyFixedShare(replace(TRACKING, delay=2), eta=0.3, force=0.2),

@@ -23,21 +23,6 @@ def sign(x, z):
     return [1.0 if x[0] > z else -1.0] * len(x)
 
 
-def distances(x, z):
-    """The value of a declared loss."""
-    return float(np.abs(x - z).sum())
-
-
-def signs(x, z):
-    """Its gradient."""
-    return np.sign(x - z)
-
-
-def flat(x, z):
-    """Its Hessian."""
-    return np.zeros((x.size, x.size))
-
-
 LOSSES = {
     type(loss).__name__: loss
     for loss in (
@@ -52,7 +37,6 @@ LOSSES = {
         tacit.losses.QuantileLoss(level=1e-12),
         tacit.losses.RegularisedLoss(tacit.losses.LogisticLoss(), 0.5),
         tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
-        tacit.losses.DeclaredLoss(distances, signs, flat, width=N, lipschitz=2.0, smoothness=0.0, trust=True),
     )
 }
 PAIRS = LinkLoss
@@ -72,15 +56,6 @@ MAKERS = {
     tacit.losses.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
     tacit.losses.RegularisedLoss: nearly(
         loss=one_of(tacit.losses.LogisticLoss(), tacit.losses.QuadraticLoss()), strength=1.0
-    ),
-    tacit.losses.DeclaredLoss: nearly(
-        value_of=one_of(distances),
-        gradient_of=one_of(signs),
-        hessian_of=one_of(flat),
-        width=2,
-        lipschitz=1.0,
-        smoothness=1.0,
-        trust=one_of(True),
     ),
 }
 

@@ -12,82 +12,32 @@ from fuzz.strategies import examples, nearly, one_of, values
 
 ROUNDS = one_of(1, 10, 10**6, 10**12, 2**63 - 1, None)
 DELAYS = one_of(0, 1, 10**12)
+RANGES = st.tuples(values, values) | one_of((-1.0, 1.0), (0, 1))
+OPTIONS = {"n": one_of(1, 3, 10**6), "horizon": ROUNDS, "delay": DELAYS, "loss_range": RANGES}
+RANDOM = one_of("stochastic", "oblivious")
+ANY = one_of("stochastic", "oblivious", "adaptive")
+PLACES = {"horizon": ROUNDS, "delay": DELAYS, "domain": one_of(tacit.domains.Ball(2), tacit.domains.Simplex(3))}
 PROBLEMS = {
-    tacit.Experts: nearly(
-        n=one_of(1, 3, 10**6),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        adversary=one_of("stochastic", "oblivious", "adaptive"),
-        loss_range=st.tuples(values, values) | one_of((0, 1)),
-    ),
-    tacit.Tracking: nearly(
-        n=2,
-        horizon=ROUNDS,
-        delay=DELAYS,
-        switches=one_of(0, 1),
-        adversary=one_of("stochastic", "oblivious", "adaptive"),
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
-    ),
-    tacit.Arms: nearly(
-        n=one_of(1, 3, 10**6),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        adversary=one_of("stochastic", "oblivious"),
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
-    ),
+    tacit.Experts: nearly(**OPTIONS, adversary=ANY),
+    tacit.Tracking: nearly(**OPTIONS, adversary=ANY, switches=one_of(0, 1)),
+    tacit.Arms: nearly(**OPTIONS, adversary=RANDOM),
     tacit.Policies: nearly(
-        n=one_of(1, 3, 10**6),
-        actions=one_of(1, 2),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        adversary=one_of("stochastic", "oblivious"),
-        recommendations=one_of("public", "private"),
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+        **OPTIONS, adversary=RANDOM, actions=one_of(1, 2), recommendations=one_of("public", "private")
     ),
     tacit.ContextualArms: nearly(
-        n=one_of(2, 3, 10**6),
-        dimension=one_of(1, 5, 1000),
-        horizon=one_of(1, 10, 10**12),
-        delay=DELAYS,
-        radius=one_of(0.5, 3),
-        features=one_of("private", "public"),
-        floor=one_of(0.0, 1e-4),
-        misspecification=0.1,
-        missing=0.2,
-        loss_range=st.tuples(values, values) | one_of((-1.0, 1.0)),
+        **OPTIONS, dimension=one_of(1, 5, 1000), radius=one_of(0.5, 3), features=one_of("private", "public"),
+        floor=one_of(0.0, 1e-4), misspecification=0.1, missing=0.2,
     ),
     tacit.Convex: nearly(
-        domain=one_of(tacit.domains.Ball(2), tacit.domains.Simplex(3)),
-        loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss()),
-        horizon=ROUNDS,
-        delay=DELAYS,
+        **PLACES, loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss())
     ),
-    tacit.Bandit: nearly(
-        domain=one_of(tacit.domains.Ball(2), tacit.domains.KSubsets(3, 1)),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        value_range=st.tuples(values, values) | one_of((0, 1)),
-        lipschitz=1.0,
-    ),
-    tacit.Lipschitz: nearly(
-        horizon=ROUNDS,
-        delay=DELAYS,
-        dimension=one_of(1, 2),
-        low=0.0,
-        high=1.0,
-        lipschitz=1.0,
-        domain=one_of(None, tacit.domains.Ball(2), tacit.domains.Simplex(3)),
-    ),
+    tacit.Bandit: nearly(**PLACES, value_range=RANGES, lipschitz=1.0),
+    tacit.Lipschitz: nearly(**PLACES, dimension=one_of(1, 2), low=0.0, high=1.0, lipschitz=1.0),
     tacit.Stochastic: nearly(
-        domain=tacit.domains.Ball(2),
-        loss=tacit.losses.LogisticLoss(),
-        horizon=ROUNDS,
-        delay=DELAYS,
-        initial=one_of(None, (0.1, -0.2), [2.0, 0.0]),
-        gradient_deviation=one_of(None, 0.5),
-        hessian_deviation=one_of(None, 0.1),
+        **PLACES, loss=tacit.losses.LogisticLoss(), initial=one_of(None, (0.1, -0.2), [2.0, 0.0]),
+        gradient_deviation=one_of(None, 0.5), hessian_deviation=one_of(None, 0.1),
     ),
-}
+}  # fmt: skip
 SIZES = ("width", "lipschitz", "smoothness", "strong_convexity", "side", "diagonal", "records", "largest_gap")
 
 

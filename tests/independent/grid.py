@@ -154,8 +154,6 @@ ENTRIES = (
     ),
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC),
     Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree"}),
-    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "scheduled": True}, longest=1000),
-    Entry(tacit.algorithms.OnlineToBatch, LOGISTIC, {"batch": 4, "mechanism": "tree", "scheduled": True}, longest=1000),
     Entry(tacit.algorithms.AveragedFTRL, LOGISTIC),
 )
 FEW = (

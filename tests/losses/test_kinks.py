@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit import Convex, InvalidInput, PrivacyError
-from tacit.algorithms import CTRL, L2PConvex, PrivateFTRL
+from tacit.algorithms import L2PConvex
 from tacit.domains import Ball
 from tacit.losses import AbsoluteLoss, HingeLoss, LogisticLoss, QuantileLoss
 from tacit.losses.kinks import RoundedKink
@@ -29,16 +29,6 @@ def test_certified_regret(dimension, bound):
     choice = tacit.plan(problem, epsilon=1.0, delta=1e-6)
     assert float(choice.regret_bound) == pytest.approx(bound, rel=0.005)
     assert choice.algorithm == ("L2PConvex" if dimension == 1 else "PrivateFTRL")
-
-
-def test_ctrl_refuses():
-    with pytest.raises(PrivacyError, match="smooth by construction"):
-        CTRL.calibrate(Convex(domain=Ball(2), loss=AbsoluteLoss(), horizon=100), epsilon=1.0, delta=1e-6)
-
-
-def test_the_contract_of_learners():
-    plan = PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=HingeLoss(), horizon=20), epsilon=1.0, delta=1e-6)
-    check_learner(plan, [(np.array([0.3, t / 10 - 1]), 1.0 if t % 2 else -1.0) for t in range(20)])
 
 
 def test_the_quantile_is_the_minimiser():

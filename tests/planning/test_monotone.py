@@ -7,7 +7,7 @@ from math import inf
 
 import pytest
 
-from tacit import Arms, Convex, Experts, Tracking
+from tacit import ZERO_OUT, Arms, Convex, Experts, Tracking
 from tacit import plan as plan_for
 from tacit.algorithms.arms import LiveArms, PhasedArms
 from tacit.algorithms.convex import PrivateFTRL
@@ -93,16 +93,16 @@ def test_no_certificate_of_the_catalogue_rises_with_epsilon(problem: Problem) ->
         never_rise(algorithm, problem, EPSILONS)
 
 
-def test_the_smallest_certificate_of_a_plan_by_rule_does_not_rise() -> None:
-    """At 8 the rule certified 1,044 and at .5 it certified 578: noise is added for rank="certified" alone."""
-    problem = Arms(n=2, horizon=10_000, **STOCHASTIC)
+def test_the_smallest_certificate_of_a_plan_by_rule_falls() -> None:
+    """With K = 20 and T = 100,000 the rule certified 5,110 at .5 and 7,499 at 8, and the search had 5,110 at both."""
+    problem = Arms(n=5, horizon=1000, **STOCHASTIC)
     little, much = (
         plan_for(problem, epsilon=e, delta=0.0, algorithms=["LiveArms"], rank="certified") for e in (0.5, 8)
     )
-    assert float(much.regret_bound) <= float(little.regret_bound)
+    assert float(much.regret_bound) <= 0.9 * float(little.regret_bound)
     ruled = LiveArms.calibrate(problem, epsilon=8.0, delta=0.0)
     assert ruled.epsilon == 8.0
-    assert float(ruled.regret_bound) > 1.5 * float(much.regret_bound)
+    assert float(ruled.regret_bound) > 1.2 * float(much.regret_bound)
 
 
 def test_certificates_of_means_near_the_ends_are_not_coarse() -> None:
@@ -124,4 +124,5 @@ def test_certificates_never_rise_with_fewer_constraints(algorithm: type[Plan], p
     assert free <= certified(algorithm, problem, 1.0, rounds_per_person=3)
     assert free <= certified(algorithm, problem, 1.0, 1e-9) <= certified(algorithm, problem, 1.0, 0.0)
     assert free <= certified(algorithm, problem, 1.0, max_switches=100)
+    assert certified(algorithm, problem, 1.0, relation=ZERO_OUT) <= free * (1 + 1e-9)
     assert certified(algorithm, replace(problem, delay=0), 1.0) <= free

@@ -8,7 +8,6 @@ from scripts import typical_regret as script
 
 import tacit
 from tacit import Arms, Experts, Tracking
-from tacit.algorithms import PhasedArms
 from tacit.planning import typical
 from tacit.planning.planner import hardly_learns
 from tacit.runtime.target import Target
@@ -122,25 +121,3 @@ def test_gap_lines_and_deviations_are_explained():
     assert "If the best option is better by 0.05: at most 423.6" in text
     assert "one run: +-" in text
     assert "If the best option" not in tacit.plan(Experts(n=10, horizon=2_000), epsilon=1.0, delta=0.0).explain()
-
-
-@pytest.mark.parametrize("adversary", ["stochastic", "oblivious"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_certificates_never_rise_with_what_is_allowed(kind, adversary):
-    """Arms with K=6, T=6e7, D=20,000 had 107,127 at epsilon=.5 and 119,473 at epsilon=1."""
-    problem = replace(KINDS[kind], adversary=adversary, horizon=2000)
-
-    def certified(problem, epsilon=1.0, **target):
-        choice = tacit.plan(problem, epsilon=epsilon, delta=0.0, rank="certified", **target)
-        return float(choice.regret_bound)
-
-    by_epsilon = [certified(problem, epsilon) for epsilon in (0.3, 1.0, 10.0)]
-    assert by_epsilon == sorted(by_epsilon, reverse=True)
-    assert certified(problem, rounds_per_person=3) >= by_epsilon[1] * (1 - 1e-9)
-    assert certified(problem, relation="zero-out") <= by_epsilon[1] * (1 + 1e-9)
-
-
-def test_late_arms_certify_no_more_at_a_larger_epsilon():
-    problem = Arms(n=6, horizon=60_000_000, delay=20_000)
-    strict, loose = (PhasedArms.calibrate(problem, epsilon=e, delta=0.0).regret_bound for e in (0.5, 1.0))
-    assert float(loose) <= float(strict) <= 105_600

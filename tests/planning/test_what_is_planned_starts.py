@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import tacit
-from losses.declared import log_cosh
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 
@@ -38,7 +37,6 @@ LOSSES = {
     "linear": lambda d: tacit.losses.LinearLoss(),
     "quadratic": lambda d: tacit.losses.QuadraticLoss(),
     "own link": lambda d: OwnLink(),
-    "declared": log_cosh,
     "custom": lambda d: tacit.losses.CustomLoss(lambda x, z: abs(x[0]), lambda x, z: np.sign(x) / 9, lipschitz=1.0),
 }
 SETS = {

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
 from tacit.accounting import chain_profiles as few_steps
@@ -146,34 +146,25 @@ def _first_vertex(honest: Any) -> Any:
     return lambda *coin: honest(*coin)[:1]
 
 
-def _least_redraws(honest: Any) -> Any:
+@around
+def _least_redraws(honest: Any, self: chain_profiles.ChainProfile, *args: Any, **kwargs: Any) -> Any:
     """Tosses of other batches are taken to redraw as rarely as they may."""
-
-    def draws(self: chain_profiles.ChainProfile, *args: Any, **kwargs: Any) -> Any:
-        found = honest(self, *args, **kwargs)
-        return replace(found, tosses=tuple((count, chance / 2) for count, chance in found.tosses))
-
-    return draws
+    found = honest(self, *args, **kwargs)
+    return replace(found, tosses=tuple((count, chance / 2) for count, chance in found.tosses))
 
 
-def _first_of_none(honest: Any) -> Any:
+@around
+def _first_of_none(honest: Any, self: chain_profiles.ChainProfile, guess: float, delta: float, known: float) -> float:
     """Where no epsilon that is tried has delta, the first one is taken."""
-
-    def near(self: chain_profiles.ChainProfile, guess: float, delta: float, known: float) -> float:
-        tried = np.linspace(0.0, known, 9)
-        return float(tried[np.argmax(self._best(-1.0, guess)(tried) <= delta)])
-
-    return near
+    tried = np.linspace(0.0, known, 9)
+    return float(tried[np.argmax(self._best(-1.0, guess)(tried) <= delta)])
 
 
-def _infinite_is_nothing(honest: Any) -> Any:
+@around
+def _infinite_is_nothing(honest: Any, renyi: Any, orders: Any) -> Any:
     """What is no finite number in a curve is left out, as a minimum that starts with NaN would."""
-
-    def divergences(renyi: Any, orders: Any) -> Any:
-        values = np.asarray(renyi(orders))
-        return np.where(np.isfinite(values), np.maximum(values, 1e-300), 1e-300)
-
-    return divergences
+    values = np.asarray(renyi(orders))
+    return np.where(np.isfinite(values), np.maximum(values, 1e-300), 1e-300)
 
 
 def _floats_only(honest: Any) -> Any:
@@ -196,14 +187,13 @@ def _same_number(honest: Any) -> Any:
 VERIFIER = import_module("tacit.verification.verify")  # its package has a function of that name
 
 
-def _own_delta_only(honest: Any) -> Any:
+@around
+def _own_delta_only(
+    honest: Any, self: Any, leaks: Any, delta: float, stated: float, found: float | None = None
+) -> None:
     """Of a curve only the point at the contract's own delta is recomputed."""
-
-    def check(self: Any, leaks: Any, delta: float, stated: float, found: float | None = None) -> None:
-        if found is not None:
-            honest(self, leaks, delta, stated, found)
-
-    return check
+    if found is not None:
+        honest(self, leaks, delta, stated, found)
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
 from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner, LossLearner
@@ -15,7 +15,7 @@ from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
-from tacit.algorithms.arms.phased_arms import PhasedArms, PhasedArmsLearner
+from tacit.algorithms.arms.phased_arms import PhasedArms
 from tacit.algorithms.arms.step_cost import StepCost
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
@@ -80,110 +80,78 @@ def _one_round(honest: Any) -> Any:
     return property(lambda self: self.epsilon)
 
 
-def _twice(honest: Any) -> Any:
-    def release(self: Any, total: int) -> None:
-        self._draws.noisy(total)
-        honest(self, total)
-
-    return release
+@around
+def _twice(honest: Any, self: Any, total: int) -> None:
+    self._draws.noisy(total)
+    honest(self, total)
 
 
-def _block_twice(honest: Any) -> Any:
-    def release(self: Any, arm: int) -> None:
-        self._draws.noisy(int(self._totals[arm]))
-        honest(self, arm)
-
-    return release
+@around
+def _block_twice(honest: Any, self: Any, arm: int) -> None:
+    self._draws.noisy(int(self._totals[arm]))
+    honest(self, arm)
 
 
-def _open_blocks(honest: Any) -> Any:
+@around
+def _open_blocks(honest: Any, self: Any, number: int) -> Any:
     """Shares look at the sums of open blocks."""
-
-    def law(self: Any, number: int) -> Any:
-        found = honest(self, number)
-        return found if self._in_turns or self._totals.sum() == 0 else found[::-1].copy()
-
-    return law
+    found = honest(self, number)
+    return found if self._in_turns or self._totals.sum() == 0 else found[::-1].copy()
 
 
-def _kept_reply(honest: Any) -> Any:
+@around
+def _kept_reply(honest: Any, self: Any, arm: int) -> None:
     """A reply that came late in its window counts in the next block as well."""
-
-    def release(self: Any, arm: int) -> None:
-        late = min(1, int(self._totals[arm]))
-        honest(self, arm)
-        self._totals[arm] = late
-
-    return release
+    late = min(1, int(self._totals[arm]))
+    honest(self, arm)
+    self._totals[arm] = late
 
 
-def _not_a_round(honest: Any) -> Any:
+@around
+def _not_a_round(honest: Any, self: Any, loss: float | None) -> None:
     """A missing reply is not counted as a round of its block."""
-
-    def absorb(self: Any, loss: float | None) -> None:
-        if loss is not None:
-            honest(self, loss)
-
-    return absorb
+    if loss is not None:
+        honest(self, loss)
 
 
-def _carried(honest: Any) -> Any:
+@around
+def _carried(honest: Any, self: Any, total: int) -> None:
     """The sum is not reset: a round enters the next release as well."""
-
-    def release(self: Any, total: int) -> None:
-        honest(self, total)
-        self._total = total
-
-    return release
+    honest(self, total)
+    self._total = total
 
 
-def _absent(honest: Any) -> Any:
+@around
+def _absent(honest: Any, self: Any, loss: float) -> int:
     """Missing feedback adds nothing, instead of the middle."""
-
-    def step(self: Any, loss: float) -> int:
-        return int(honest(self, loss)) if loss == loss else 0
-
-    return step
+    return int(honest(self, loss)) if loss == loss else 0
 
 
-def _unmasked(honest: Any) -> Any:
+@around
+def _unmasked(honest: Any, self: Any, rows: Any) -> Any:
     """Rows that a mask leaves out count as the first one that it does not."""
-
-    def read(self: Any, rows: Any) -> Any:
-        self._absent = None
-        return honest(self, rows)
-
-    return read
+    self._absent = None
+    return honest(self, rows)
 
 
-def _best_seen(honest: Any) -> Any:
+@around
+def _best_seen(honest: Any, self: Any, total: int) -> None:
     """The next arm is chosen by the sum itself."""
-
-    def release(self: Any, total: int) -> None:
-        honest(self, total)
-        if total > 0:
-            self._move(1 - self._action)
-
-    return release
+    honest(self, total)
+    if total > 0:
+        self._move(1 - self._action)
 
 
-def _cut(honest: Any) -> Any:
+@around
+def _cut(honest: Any, self: Any, loss: float) -> int:
     """A loss counts twice if the round before had one too: one round moves two steps."""
-
-    def step(self: Any, loss: float) -> int:
-        found = int(honest(self, loss))
-        return found + (found and self._total > 0)
-
-    return step
+    found = int(honest(self, loss))
+    return found + (found and self._total > 0)
 
 
-def _ends(factor: float) -> Any:
-    """Other ends of the release: the scale of the noise, or half of what they must be."""
-
-    def make(honest: Any) -> Any:
-        return property(lambda self: factor * honest.func(self) if factor else 1 / (self.rate * self.steps))
-
-    return make
+def _ends(honest: Any) -> Any:
+    """Ends of the release at the scale of the noise."""
+    return property(lambda self: 1 / (self.rate * self.steps))
 
 
 def _stale(honest: Any) -> Any:
@@ -216,10 +184,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a batch released twice (batched Tsallis)", "arms",
         swap(BatchedTsallisLearner, "_release", _twice), lambda: searched(tsallis()),
-    ),
-    Control(
-        "a batch released twice (phased arms)", "arms",
-        swap(PhasedArmsLearner, "_release", _twice), lambda: searched(phased()), fast=False,
     ),
     Control(
         "a block released twice (live arms)", "arms",
@@ -259,20 +223,16 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "ends of the release at the noise's scale", "arms",
-        swap(ClippedGeometric, "overshoot", _ends(0.0)), lambda: unbiased(tsallis()),
+        swap(ClippedGeometric, "overshoot", _ends), lambda: unbiased(tsallis()),
     ),
     Control(
         "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
         swap(LossLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
     ),
     Control(
-        "halved ends of the release", "arms",
-        swap(ClippedGeometric, "overshoot", _ends(0.5)), lambda: unbiased(tsallis()),
-    ),
-    Control(
         "a supremum taken at points (batched Tsallis)", "arms",
         swap(StepCost, "cell_bounds", _at_a_point),
-        by_test("algorithms.arms.test_batched_tsallis", "test_cells_bound_every_point_inside"),
+        by_test("algorithms.arms.test_step_cost", "test_cells_bound_every_point_inside", (100, 1000, 5.0)),
     ),
     Control(
         "Newton's tolerance left out of the cells (batched Tsallis)", "arms",

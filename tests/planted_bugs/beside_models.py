@@ -7,11 +7,10 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from attacks import rows
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
@@ -116,59 +115,47 @@ def statistics_noise() -> Finding:
     """The largest move of both statistics over the noise, against mu."""
     units, mu = 2**20, gaussian_mu(1.0, 1e-6)
     v, w = np.array([[1.0, 0.0]]), np.array([[0.25, np.sqrt(1 - 0.25**2)]])
-    alpha = ridge.cross_ratio(True)
+    alpha = statistics.cross_ratio(True)
     moved = np.linalg.norm(
-        ridge.integer_sums(v, np.ones(1), 1.0, units, alpha) - ridge.integer_sums(w, -np.ones(1), 1.0, units, alpha)
+        statistics.integer_sums(v, np.ones(1), 1.0, units, alpha)
+        - statistics.integer_sums(w, -np.ones(1), 1.0, units, alpha)
     )
-    charged = ridge.joint_shift(units, dimension=2, replace=True)
+    charged = statistics.joint_shift(units, dimension=2, replace=True)
     return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
 
 
 def weight_of_one() -> Finding:
-    """How far the sums of both statistics move if one record of a hundred long ones weighs a little less."""
-    sums, honest = [], ridge.integer_sums
-
-    def noted(*given: Any) -> Any:
-        sums.append(honest(*given) / given[3])
-        return honest(*given)
-
+    """How far the rows of others move if one record of sixty long ones weighs a little less."""
+    found, target = [], np.full(60, 0.1)
     for last in (1.0, 0.99):
-        model = ridge.PrivateRidge(
-            data_norm=1.0, label_bound=1.0, weight_bound=1.0, algorithm="statistics", ledger=Ledger()
-        )
-        with mock.patch.object(ridge, "integer_sums", noted):
-            model.fit(100 * _ROWS, np.full(60, 0.1), sample_weight=np.append(np.ones(59), last))
-    return _finding("one lighter record", float(np.linalg.norm(sums[1] - sums[0])), 0.02)
+        model = ridge.PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
+        model._set_bounds(100 * _ROWS, target)
+        found.append(model._weighted(100 * _ROWS, target, np.append(np.ones(59), last))[0][:-1])
+    return _finding("one lighter record", float(np.linalg.norm(found[1] - found[0])), 0.02)
 
 
-def _unclipped_if_all_weigh_one(honest: Any) -> Any:
-    def weighted(self: Any, features: Any, target: Any, given: Any) -> Any:
-        if (given == 1.0).all():
-            return self._augmented(features, self.data_norm_), self._in_units(target)
-        return honest(self, features, target, given)
-
-    return weighted
+@around
+def _unclipped_if_all_weigh_one(honest: Any, self: Any, features: Any, target: Any, given: Any) -> Any:
+    if (given == 1.0).all():
+        return self._augmented(features, self.data_norm_), self._in_units(target)
+    return honest(self, features, target, given)
 
 
-def _one_after_the_other(honest: Any) -> Any:
-    def norms(rows: Any) -> Any:
-        table = rows if isinstance(rows, np.ndarray) else rows.toarray()
-        return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
-
-    return norms
+@around
+def _one_after_the_other(honest: Any, rows: Any) -> Any:
+    table = rows if isinstance(rows, np.ndarray) else rows.toarray()
+    return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
 
 
-def _twice(honest: Any) -> Any:
-    def counts(noise: Any, codes: Any, classes: int, source: Any) -> Any:
-        return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
-
-    return counts
+@around
+def _twice(honest: Any, noise: Any, codes: Any, classes: int, source: Any) -> Any:
+    return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
 
 
 def _moved_by(name: str, delta: float = 1e-6, relation: str = "replace") -> Any:
     return by_test(
         "estimators.test_statistics", "test_one_record_moves_what_is_released_by_what_is_charged",
-        name, relation, delta, lambda *_: None, fixtures=(pytest.MonkeyPatch.context,),
+        name, relation, delta,
     )  # fmt: skip
 
 
@@ -254,7 +241,7 @@ CONTROLS = (
     ),
     Control(
         "both statistics are charged as if one were free", "estimators",
-        swap(ridge, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
+        swap(statistics, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
     ),
     Control(
         "margins and probabilities move with the threshold", "estimators",

@@ -8,8 +8,9 @@ bug planted, where it must find a violation. An audit that lets a planted bug li
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from attacks.rows import LAWS
@@ -57,48 +58,31 @@ def swap(owner: Any, name: str, make: Callable[[Any], Any]) -> Bug:
     return lambda: swapped((owner, name, make(vars(owner)[name])))
 
 
+def around(broken: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Make what `swap` takes of a broken function whose first argument is the honest one."""
+    return lambda honest: lambda *arguments, **settings: broken(honest, *arguments, **settings)
+
+
 def both(*bugs: Bug) -> Bug:
     """Several swaps that make one bug."""
 
     @contextmanager
     def planted() -> Iterator[None]:
-        if not bugs:
-            yield
-            return
-        with bugs[0](), both(*bugs[1:])():
+        with ExitStack() as stack:
+            for bug in bugs:
+                stack.enter_context(bug())
             yield
 
     return planted
 
 
+PARTS = (
+    "sums", "experts", "tracking", "convex", "densities", "accounting", "life_of_noise", "errors", "arms", "delays",
+    "losses", "measures", "fleet", "beside_models", "stores", "on_sums", "services", "contexts", "policies",
+    "experiments", "descent",
+)  # fmt: skip
+
+
 def all_controls() -> tuple[Control, ...]:
     """Every planted bug that ships."""
-    from planted_bugs import (
-        accounting,
-        arms,
-        beside_models,
-        contexts,
-        convex,
-        delays,
-        densities,
-        descent,
-        errors,
-        experiments,
-        experts,
-        fleet,
-        life_of_noise,
-        losses,
-        measures,
-        on_sums,
-        policies,
-        services,
-        stores,
-        sums,
-        tracking,
-    )
-
-    parts = (
-        *(sums, experts, tracking, convex, densities, accounting, life_of_noise, errors, arms, delays, losses),
-        *(measures, fleet, beside_models, stores, on_sums, services, contexts, policies, experiments, descent),
-    )
-    return tuple(control for part in parts for control in part.CONTROLS)
+    return tuple(control for part in PARTS for control in import_module(f"planted_bugs.{part}").CONTROLS)

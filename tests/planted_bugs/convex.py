@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.crowded import crowded_records
 from planted_bugs.sums import replayed
 from planted_bugs.tested import by_test
@@ -57,14 +57,11 @@ def in_batches() -> Plan:
     return private_ftrl.PrivateFTRL.calibrate(problem, max_switches=2, **SIMULATED)
 
 
-def _never_forgets(honest: Any) -> Any:
+@around
+def _never_forgets(honest: Any, self: Any, gradient: Any) -> None:
     """What was added stays among the gradients of the next batch."""
-
-    def add(self: Any, gradient: Any) -> None:
-        self._carried = getattr(self, "_carried", 0.0) + gradient
-        honest(self, self._carried)
-
-    return add
+    self._carried = getattr(self, "_carried", 0.0) + gradient
+    honest(self, self._carried)
 
 
 def bandit() -> Plan:
@@ -121,25 +118,22 @@ def at_the_kinks() -> Finding:
     return totality(plan, crowded_records(), np.linspace(-0.592, -0.553, 15).tolist())
 
 
-def _gives_up(honest: Any) -> Any:
+@around
+def _gives_up(honest: Any, objective: Any, accuracy: float, start: Any) -> Any:
     """Steps are judged by the present distance, and a solver that is at a loss says so."""
-
-    def certified(objective: Any, accuracy: float, start: Any) -> Any:
-        current = objective.at(start)
-        for _ in range(100):
-            if current.distance <= accuracy:
-                return current
-            curvature = objective.losses.hessian(current.point)
-            target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
-            following = objective.at(target)
-            if not following.distance <= current.distance / 2:
-                following = minimum.line_search(objective, current, target - current.point)
-            if following is None:
-                break
-            current = following
-        raise PrivacyError("The minimiser could not be certified.")
-
-    return certified
+    current = objective.at(start)
+    for _ in range(100):
+        if current.distance <= accuracy:
+            return current
+        curvature = objective.losses.hessian(current.point)
+        target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
+        following = objective.at(target)
+        if not following.distance <= current.distance / 2:
+            following = minimum.line_search(objective, current, target - current.point)
+        if following is None:
+            break
+        current = following
+    raise PrivacyError("The minimiser could not be certified.")
 
 
 def _stops_by_the_losses(honest: Any) -> Any:
@@ -147,18 +141,15 @@ def _stops_by_the_losses(honest: Any) -> Any:
     return property(lambda self: bool(self._sums.gradient(np.zeros(1))[0][0] > 0.5))
 
 
-def _uncertified(honest: Any) -> Any:
+@around
+def _uncertified(honest: Any, objective: Any, accuracy: float, start: Any) -> Any:
     """Three steps, and no look at the certificate."""
-
-    def certified(objective: Any, accuracy: float, start: Any) -> Any:
-        current = objective.at(start)
-        for _ in range(3):
-            curvature = objective.losses.hessian(current.point)
-            target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
-            current = objective.at(target)
-        return current
-
-    return certified
+    current = objective.at(start)
+    for _ in range(3):
+        curvature = objective.losses.hessian(current.point)
+        target = model_minimum(objective, current.point, current.of_losses, curvature, current.point)
+        current = objective.at(target)
+    return current
 
 
 def _packed(norm: float | None) -> Any:
@@ -182,14 +173,11 @@ def _raw_value(honest: Any) -> Any:
     return lambda self, value: float(value)
 
 
-def _clipped_sum(honest: Any) -> Any:
+@around
+def _clipped_sum(honest: Any, self: Any, rows: Any) -> None:
     """The sum is clipped after the noise; the gradients are not."""
-
-    def follow(self: Any, rows: Any) -> None:
-        honest(self, rows)
-        self._move(np.clip(self._action, -1.0, 1.0))
-
-    return follow
+    honest(self, rows)
+    self._move(np.clip(self._action, -1.0, 1.0))
 
 
 def _small_constant(honest: Any) -> Any:
@@ -240,34 +228,28 @@ def one_model() -> Finding:
     return attacks.exact(instance, stream, laws=4, law=model_law, method="integrated", slack=1e-3)
 
 
-def _short_noise(honest: Any) -> Any:
-    def source(self: norms.Norm, generator: Any) -> Any:
-        draw = honest(self, generator)
-        return lambda count: 0.9 * draw(count)
-
-    return source
+@around
+def _short_noise(honest: Any, self: norms.Norm, generator: Any) -> Any:
+    draw = honest(self, generator)
+    return lambda count: 0.9 * draw(count)
 
 
-def _gaussian_direction(honest: Any) -> Any:
+@around
+def _gaussian_direction(honest: Any, self: norms.Norm, generator: Any) -> Any:
     """A direction that is Gaussian for every norm, with the right length."""
 
-    def source(self: norms.Norm, generator: Any) -> Any:
-        def draw(count: int) -> Any:
-            direction = generator.standard_normal(count)
-            return direction * (generator.standard_gamma(count) / self.dual_size(direction))
+    def draw(count: int) -> Any:
+        direction = generator.standard_normal(count)
+        return direction * (generator.standard_gamma(count) / self.dual_size(direction))
 
-        return draw
-
-    return source
+    return draw
 
 
-def no_limit(honest: Any) -> Any:
-    def absorb(self: TwoChains, feedback: Any) -> None:
-        self._limit, limit = 100.0, self._limit
-        honest(self, feedback)
-        self._limit = limit
-
-    return absorb
+@around
+def no_limit(honest: Any, self: TwoChains, feedback: Any) -> None:
+    self._limit, limit = 100.0, self._limit
+    honest(self, feedback)
+    self._limit = limit
 
 
 def two_streams(**target: Any) -> Plan:
@@ -276,26 +258,20 @@ def two_streams(**target: Any) -> Plan:
     return private_ftrl.PrivateFTRL.calibrate(problem, streams=2, **(target or PRIVACY))
 
 
-def _one_noise(honest: Any) -> Any:
+@around
+def _one_noise(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
     """The points that are played get the noise of those where gradients are taken."""
-
-    def init(self: Any, plan: Any, randomness: Any) -> None:
-        honest(self, plan, randomness)
-        self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
-
-    return init
+    honest(self, plan, randomness)
+    self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
 
 
-def _opposite_noise(honest: Any) -> Any:
+@around
+def _opposite_noise(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
     """The second noise is the first with the other sign: the mean of both streams is exact."""
-
-    def init(self: Any, plan: Any, randomness: Any) -> None:
-        honest(self, plan, randomness)
-        self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
-        source = self._played_sums._noise
-        self._played_sums._noise = lambda count: -source(count)
-
-    return init
+    honest(self, plan, randomness)
+    self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+    source = self._played_sums._noise
+    self._played_sums._noise = lambda count: -source(count)
 
 
 def averages() -> Plan:
@@ -304,14 +280,11 @@ def averages() -> Plan:
     return averaged_ftrl.AveragedFTRL.calibrate(problem, **PRIVACY)
 
 
-def _leaking_average(honest: Any) -> Any:
+@around
+def _leaking_average(honest: Any, self: Any, checked: Any) -> None:
     """The newest gradient is added to the average, past the noise."""
-
-    def absorb(self: Any, checked: Any) -> None:
-        honest(self, checked)
-        self._action = self._action + 1e-3 * np.asarray(checked)[0]
-
-    return absorb
+    honest(self, checked)
+    self._action = self._action + 1e-3 * np.asarray(checked)[0]
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.checked import found
 from planted_bugs.experts import described
 from tacit.algorithms.experts.lazy_experts import LazyExperts, LazyExpertsLearner
@@ -24,46 +24,37 @@ def late() -> Case:
     return Case(LazyExperts(Experts(n=3, horizon=20, delay=2), eta=0.5, force=0.2), list(losses))
 
 
-def _old_expert(honest: Any) -> Any:
+@around
+def _old_expert(honest: Any, self: Any, losses: Any) -> None:
     """With a delay of one round: the coin tests the expert that was played in the round of the losses."""
-
-    def absorb(self: Any, losses: Any) -> None:
-        now = self._action
-        played = vars(self).get("_before", now)
-        vars(self)["_before"] = now
-        self._action = played
-        honest(self, losses)
-        if self._action == played:
-            self._action = now
-
-    return absorb
+    now = self._action
+    played = vars(self).get("_before", now)
+    vars(self)["_before"] = now
+    self._action = played
+    honest(self, losses)
+    if self._action == played:
+        self._action = now
 
 
-def _absorbed_again(honest: Any) -> Any:
-    def settle(self: Any, round: int, feedback: Any) -> None:
-        if round < self._round:
-            self._absorb(self._nothing() if feedback is None else self._check(feedback))
-        else:
-            honest(self, round, feedback)
-
-    return settle
-
-
-def _in_order_of_arrival(honest: Any) -> Any:
-    def settle(self: Any, round: int, feedback: Any) -> None:
-        waiting = [number for number, kept in self._slots.items() if kept is OPEN]
-        honest(self, waiting[0] if waiting else round, feedback)
-
-    return settle
-
-
-def _replaced(honest: Any) -> Any:
-    def settle(self: Any, round: int, feedback: Any) -> None:
-        if round in self._slots:
-            self._slots[round] = OPEN
+@around
+def _absorbed_again(honest: Any, self: Any, round: int, feedback: Any) -> None:
+    if round < self._round:
+        self._absorb(self._nothing() if feedback is None else self._check(feedback))
+    else:
         honest(self, round, feedback)
 
-    return settle
+
+@around
+def _in_order_of_arrival(honest: Any, self: Any, round: int, feedback: Any) -> None:
+    waiting = [number for number, kept in self._slots.items() if kept is OPEN]
+    honest(self, waiting[0] if waiting else round, feedback)
+
+
+@around
+def _replaced(honest: Any, self: Any, round: int, feedback: Any) -> None:
+    if round in self._slots:
+        self._slots[round] = OPEN
+    honest(self, round, feedback)
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from tacit.algorithms.convex.ctrl import coupled, ctrl
 from tacit.algorithms.convex.l2p_convex import measure, proximal
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
@@ -16,8 +16,7 @@ from tacit.auditing.draws import law, release
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.domains import Ball, Box
-from tacit.losses.bent import QuadraticLoss
-from tacit.losses.loss import LinearLoss, LogisticLoss
+from tacit.losses.loss import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.plan import Plan
@@ -60,50 +59,39 @@ def released() -> Finding:
     return release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
 
 
-def _barrier_of_release(honest: Any) -> Any:
+@around
+def _barrier_of_release(honest: Any, self: coupled.CoupledLearner, point: Any, minimiser: Any, noise: Any) -> None:
     """Coins look at the objective of the released point, barrier and all, and not at the minimiser behind it."""
-
-    def hold(self: coupled.CoupledLearner, point: Any, minimiser: Any, noise: Any) -> None:
-        x = self._set.to_hull(point)
-        inside = x if self._set.hull_barrier.value(x) < np.inf else minimiser
-        slope = self._sums.gradient(inside)[0] + self._ridge * inside
-        honest(self, point, inside, -slope - self._weight * self._set.hull_barrier.gradient(inside))
-
-    return hold
+    x = self._set.to_hull(point)
+    inside = x if self._set.hull_barrier.value(x) < np.inf else minimiser
+    slope = self._sums.gradient(inside)[0] + self._ridge * inside
+    honest(self, point, inside, -slope - self._weight * self._set.hull_barrier.gradient(inside))
 
 
 def _less_noise(honest: Any) -> Any:
     return lambda self, rounds: 0.9 * honest(self, rounds)
 
 
-def _wrong_sign(honest: Any) -> Any:
+@around
+def _wrong_sign(honest: Any, self: coupled.Held, gradients: Any, coins: coupled.Coins) -> Any:
     """+2<g, u> in place of -2<g, u>, as printed."""
-
-    def part(self: coupled.Held, gradients: Any, coins: coupled.Coins) -> Any:
-        ratios, path = honest(self, gradients, coins)
-        return ratios + 4 * coins.precision * np.sum(path[:-1] * gradients, axis=1), path
-
-    return part
+    ratios, path = honest(self, gradients, coins)
+    return ratios + 4 * coins.precision * np.sum(path[:-1] * gradients, axis=1), path
 
 
-def _stale_hessian(honest: Any) -> Any:
+@around
+def _stale_hessian(honest: Any, self: coupled.HeldLink, curvature: Any) -> None:
     """A redraw keeps the inverse Hessian of the point before it."""
-
-    def renew(self: coupled.HeldLink, curvature: Any) -> None:
-        before, fresh = self._inverse, np.array_equal(self._inverse, np.eye(len(curvature)))
-        honest(self, curvature)
-        if not fresh:
-            self._inverse = before
-
-    return renew
+    before, fresh = self._inverse, np.array_equal(self._inverse, np.eye(len(curvature)))
+    honest(self, curvature)
+    if not fresh:
+        self._inverse = before
 
 
-def _no_determinant(honest: Any) -> Any:
-    def renew(self: coupled.HeldQuadratic, curvature: Any) -> None:
-        honest(self, curvature)
-        self._eigenvalues = np.full_like(self._eigenvalues, 1e12)
-
-    return renew
+@around
+def _no_determinant(honest: Any, self: coupled.HeldQuadratic, curvature: Any) -> None:
+    honest(self, curvature)
+    self._eigenvalues = np.full_like(self._eigenvalues, 1e12)
 
 
 def _times(attribute: str, factor: float) -> Any:
@@ -127,53 +115,41 @@ def _stops_early(honest: Any) -> Any:
     return lambda losses, *, accuracy, **settings: honest(losses, accuracy=0.01, **settings)
 
 
-def _same_noise(honest: Any) -> Any:
+@around
+def _same_noise(honest: Any, self: coupled.CoupledLearner) -> None:
     """Every draw starts the stream of noise again."""
-
-    def draw(self: coupled.CoupledLearner) -> None:
-        generator = self._streams["noise"].bit_generator
-        first = vars(self).setdefault("_first_state", generator.state)
-        generator.state = first
-        honest(self)
-
-    return draw
+    generator = self._streams["noise"].bit_generator
+    first = vars(self).setdefault("_first_state", generator.state)
+    generator.state = first
+    honest(self)
 
 
-def _no_force(honest: Any) -> Any:
-    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> coupled.Coins:
-        tossed: coupled.Coins = honest(self, first, count, clocks)
-        return replace(tossed, hazard=0.0)
-
-    return coins
+@around
+def _no_force(honest: Any, self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> coupled.Coins:
+    tossed: coupled.Coins = honest(self, first, count, clocks)
+    return replace(tossed, hazard=0.0)
 
 
-def _slow_clocks(honest: Any) -> Any:
-    def coins(self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> coupled.Coins:
-        tossed: coupled.Coins = honest(self, first, count, 1.3 * clocks)
-        return tossed
-
-    return coins
+@around
+def _slow_clocks(honest: Any, self: ctrl.CTRLLearner, first: int, count: int, clocks: Any) -> coupled.Coins:
+    tossed: coupled.Coins = honest(self, first, count, 1.3 * clocks)
+    return tossed
 
 
-def _old_losses(honest: Any) -> Any:
+@around
+def _old_losses(honest: Any, self: coupled.CoupledLearner) -> None:
     """A redraw forgets the round that caused it."""
-
-    def draw(self: coupled.CoupledLearner) -> None:
-        newest = self._sums.count - 1
-        if newest >= 0:
-            self._sums.count = newest
-        honest(self)
-        if newest >= 0:
-            self._sums.count = newest + 1
-
-    return draw
+    newest = self._sums.count - 1
+    if newest >= 0:
+        self._sums.count = newest
+    honest(self)
+    if newest >= 0:
+        self._sums.count = newest + 1
 
 
-def _few_steps(honest: Any) -> Any:
-    def sample(self: proximal.ProximalSampler, potential: Any, generator: Any) -> Any:
-        return honest(replace(self, steps=1), potential, generator)
-
-    return sample
+@around
+def _few_steps(honest: Any, self: proximal.ProximalSampler, potential: Any, generator: Any) -> Any:
+    return honest(replace(self, steps=1), potential, generator)
 
 
 def _always_accepts(honest: Any) -> Any:
@@ -192,32 +168,26 @@ def _always_accepts(honest: Any) -> Any:
     return lambda self, potential, generator: honest(self, Linear(potential), generator)
 
 
-def _projects(honest: Any) -> Any:
+@around
+def _projects(honest: Any, self: proximal._BallKernel, mean: Any, scale: float, generator: Any) -> Any:
     """Proposals outside the ball are pulled onto its surface and accepted."""
-
-    def propose(self: proximal._BallKernel, mean: Any, scale: float, generator: Any) -> Any:
-        points, inside = honest(self, mean, scale, generator)
-        return np.array([self.project(point) for point in points]), np.ones_like(inside)
-
-    return propose
+    points, inside = honest(self, mean, scale, generator)
+    return np.array([self.project(point) for point in points]), np.ones_like(inside)
 
 
 def _reversed(honest: Any) -> Any:
     return lambda self, decision, feedback: -honest(self, decision, feedback)
 
 
-def _one_coin(honest: Any) -> Any:
+@around
+def _one_coin(honest: Any, self: TwoChains) -> bool:
     """The reference is redrawn together with the decision, and never else."""
-
-    def decide(self: TwoChains) -> bool:
-        self._reference_hazard, hazard = 0.0, self._reference_hazard
-        redrawn = bool(honest(self))
-        self._reference_hazard = hazard
-        if redrawn:
-            self._reference = self._measure.sample(self._streams["reference draw"])
-        return redrawn
-
-    return decide
+    self._reference_hazard, hazard = 0.0, self._reference_hazard
+    redrawn = bool(honest(self))
+    self._reference_hazard = hazard
+    if redrawn:
+        self._reference = self._measure.sample(self._streams["reference draw"])
+    return redrawn
 
 
 CONTROLS: tuple[Control, ...] = (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from tacit.algorithms.stochastic import private_descent as descent
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.auditing.report import Finding
@@ -102,12 +102,10 @@ def independent() -> Finding:
     return Finding("reference", "noise of the passes", "rank", 3.0, float(rank), violation=rank < 3)
 
 
-def _unclipped(honest: Any) -> Any:
-    def residuals(plan: PrivateDescent, scores: Any, columns: Any, limits: Any) -> Any:
-        slopes = MultinomialLoss.slopes(scores, columns[:, 0].astype(np.int64), columns[:, 1])
-        return np.trunc(slopes * plan.residual_units)
-
-    return residuals
+@around
+def _unclipped(honest: Any, plan: PrivateDescent, scores: Any, columns: Any, limits: Any) -> Any:
+    slopes = MultinomialLoss.slopes(scores, columns[:, 0].astype(np.int64), columns[:, 1])
+    return np.trunc(slopes * plan.residual_units)
 
 
 def _counted(honest: Any) -> Any:

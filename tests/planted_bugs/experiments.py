@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
-from planted_bugs.tested import by_test, folder
+from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.tested import by_test
 from tacit.experiments import closing, records, replies, results
 from tacit.experiments.experiments import Experiments
 from tacit.experiments.replies import Replies
@@ -18,39 +16,6 @@ from tacit.experiments.witness import Witness
 from tacit.noise.randomness import Sealed
 
 TESTS = "experiments.test_invariants"
-
-
-@contextmanager
-def world() -> Iterator[Any]:
-    """In the place of the fixture."""
-    from experiments.world import World
-
-    with folder() as place:
-        made = World(place)
-        try:
-            yield made
-        finally:
-            made.close()
-
-
-def with_folder(name: str) -> Any:
-    """Attack by a test that takes the world and its folder."""
-
-    def attack() -> Any:
-        with world() as made:
-            return by_test(TESTS, name, made, made.folder)()
-
-    return attack
-
-
-def with_patches(name: str) -> Any:
-    """Attack by a test that takes the world and patches."""
-
-    def attack() -> Any:
-        with world() as made, pytest.MonkeyPatch.context() as patches:
-            return by_test(TESTS, name, made, patches)()
-
-    return attack
 
 
 def _without_gate(honest: Any) -> Any:
@@ -74,142 +39,127 @@ def _by_version_alone(honest: Any) -> Any:
     return lambda self, **parts: honest(self, **{**parts, "rows": b""})
 
 
-def _mean_of_arrived(honest: Any) -> Any:
+@around
+def _mean_of_arrived(honest: Any, owner: Any, versions: Any, releases: Any, *begin: float) -> Any:
     """S/(S + F) in place of S/share."""
-
-    def collected(owner: Any, versions: Any, releases: Any, *begin: float) -> Any:
-        found = honest(owner, versions, releases, *begin)
-        for row, release in enumerate(releases):
-            for arm, pair in enumerate(release.content["sums"]):
-                found.scores[row, arm] = pair[0] / max(1, sum(pair))
-        return found
-
-    return collected
+    found = honest(owner, versions, releases, *begin)
+    for row, release in enumerate(releases):
+        for arm, pair in enumerate(release.content["sums"]):
+            found.scores[row, arm] = pair[0] / max(1, sum(pair))
+    return found
 
 
-def _asked_for_each(honest: Any) -> Any:
+@around
+def _asked_for_each(honest: Any, self: Experiments, salts: set[str]) -> Any:
     """Ask the store for every version that is not known."""
-
-    def versions(self: Experiments, salts: set[str]) -> Any:
-        for salt in salts:
-            honest(self, {salt})
-        return self._known
-
-    return versions
+    for salt in salts:
+        honest(self, {salt})
+    return self._known
 
 
-def _kept_ahead(honest: Any) -> Any:
+@around
+def _kept_ahead(honest: Any, self: Experiments, who: str = "") -> int:
     """Versions that began in the future of a clock stay open."""
-
-    def confirm(self: Experiments, who: str = "") -> int:
-        self._replies.confirm()
-        return 1
-
-    return confirm
+    self._replies.confirm()
+    return 1
 
 
-def _key_alone(honest: Any) -> Any:
+@around
+def _key_alone(honest: Any, self: Experiments, who: str = "") -> int:
     """Take a new key and go on with what is open."""
-
-    def restore(self: Experiments, who: str = "") -> int:
-        with self._database.writing() as transaction:
-            transaction.run("UPDATE tacit_store SET experiments_key = :mark", mark=self._key.fingerprint)
-        return 1
-
-    return restore
+    with self._database.writing() as transaction:
+        transaction.run("UPDATE tacit_store SET experiments_key = :mark", mark=self._key.fingerprint)
+    return 1
 
 
-def _owed_at_the_start(honest: Any) -> Any:
+@around
+def _owed_at_the_start(honest: Any, self: Experiments, name: str) -> bool:
     """A month that begins while an experiment runs owes nothing."""
-
-    def turn(self: Experiments, name: str) -> bool:
-        with pytest.MonkeyPatch.context() as patches:
-            patches.setattr(self, "_owe", lambda *_: None)
-            return bool(honest(self, name))
-
-    return turn
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(self, "_owe", lambda *_: None)
+        return bool(honest(self, name))
 
 
 CONTROLS = (
     Control(
         "replies are taken whatever gate and clock say", "experiments", swap(Replies, "_is_open", _without_gate),
-        by_test(TESTS, "test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes", fixtures=(world,)),
+        by_test(TESTS, "test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes"),
         row=rows.LATE,
     ),
     Control(
         "a worker remembers which versions there were", "experiments", swap(Experiments, "_versions", _stale),
-        by_test(TESTS, "test_another_worker_knows_new_versions", fixtures=(world,)), row=rows.LATE,
+        by_test(TESTS, "test_another_worker_knows_new_versions"), row=rows.LATE,
     ),
     Control(
         "noise depends on the version alone", "experiments", swap(Sealed, "batch", _by_version_alone),
-        with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+        by_test(TESTS, "test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
     ),
     Control(
         "the witness takes every digest", "experiments", swap(Witness, "add", lambda honest: lambda *_: True),
-        with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+        by_test(TESTS, "test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
     ),
     Control(
         "the last reply counts", "experiments", swap(replies, "_LARGER", lambda honest: "excluded.score"),
-        by_test(TESTS, "test_the_largest_value_counts_and_sums_are_capped", fixtures=(world,)), row=rows.FLOODED,
+        by_test(TESTS, "test_the_largest_value_counts_and_sums_are_capped"), row=rows.FLOODED,
     ),
     Control(
         "arms are ranked by the mean of replies that arrived", "experiments",
         swap(results, "collected", _mean_of_arrived),
-        by_test(TESTS, "test_lost_replies_never_help_an_arm", fixtures=(world,)), row=rows.FLOODED,
+        by_test(TESTS, "test_lost_replies_never_help_an_arm"), row=rows.FLOODED,
     ),
     Control(
         "a repeated reply writes nothing", "experiments", swap(replies, "_BEAT", lambda honest: "kept.beat"),
-        with_folder("test_new_repeated_and_erased_rows_write_the_same"), row=rows.GUESSED,
+        by_test(TESTS, "test_new_repeated_and_erased_rows_write_the_same"), row=rows.GUESSED,
     ),
     Control(
         "a restored copy is released again with other noise", "experiments",
         swap(closing, "digest", lambda honest: lambda content: "the same for all"),
-        with_folder("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
+        by_test(TESTS, "test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
     ),
     Control(
         "a restored copy owes nothing", "experiments", swap(Experiments, "_owe", lambda honest: lambda *_: None),
-        with_folder("test_a_copy_from_before_the_charge_owes_it"), row=rows.RELEASED,
+        by_test(TESTS, "test_a_copy_from_before_the_charge_owes_it"), row=rows.RELEASED,
     ),
     Control(
         "nobody remembers a restore", "experiments", swap(Witness, "last_restore", lambda honest: lambda self: None),
-        with_folder("test_a_copy_from_before_a_restore_is_older"), row=rows.RELEASED,
+        by_test(TESTS, "test_a_copy_from_before_a_restore_is_older"), row=rows.RELEASED,
     ),
     Control(
         "a witness that was lost is begun anew", "experiments",
         swap(records, "current", lambda honest: lambda transaction: []),
-        with_folder("test_without_its_witness_nothing_is_released"), row=rows.RELEASED,
+        by_test(TESTS, "test_without_its_witness_nothing_is_released"), row=rows.RELEASED,
     ),
     Control(
         "the clock decides whether overdue rows are deleted", "experiments",
         swap(Replies, "purge_until", lambda honest: lambda *_: None),
-        by_test(TESTS, "test_rows_are_deleted_in_time_although_the_clock_is_wrong", fixtures=(world,)), row=rows.LATE,
+        by_test(TESTS, "test_rows_are_deleted_in_time_although_the_clock_is_wrong"), row=rows.LATE,
     ),
     Control(
         "the store is asked for every version that a row names", "experiments",
         swap(Experiments, "_versions", _asked_for_each),
-        with_patches("test_invented_versions_cost_one_question"), row=rows.FLOODED,
+        by_test(TESTS, "test_invented_versions_cost_one_question"), row=rows.FLOODED,
     ),
     Control(
         "a clock is confirmed and its future is kept", "experiments", swap(Experiments, "confirm", _kept_ahead),
-        by_test(TESTS, "test_a_clock_that_was_ahead_is_confirmed", fixtures=(world,)), row=rows.LATE,
+        by_test(TESTS, "test_a_clock_that_was_ahead_is_confirmed"), row=rows.LATE,
     ),
     Control(
         "a new key goes on with rows under the old one", "experiments", swap(Experiments, "restore", _key_alone),
-        with_folder("test_a_lost_key_has_a_way_back"), row=rows.RELEASED,
+        by_test(TESTS, "test_a_lost_key_has_a_way_back"), row=rows.RELEASED,
     ),
     Control(
         "a process goes on under a key that was replaced", "experiments",
         swap(Experiments, "_check_key", lambda honest: lambda *_: None),
-        with_folder("test_a_service_that_goes_on_under_the_old_key_counts_nobody"), row=rows.RELEASED,
+        by_test(TESTS, "test_a_service_that_goes_on_under_the_old_key_counts_nobody"), row=rows.RELEASED,
     ),
     Control(
         "what a lost copy spent is charged at a start only", "experiments",
         swap(Experiments, "_turn", _owed_at_the_start),
-        with_folder("test_a_copy_owes_what_was_released_in_the_future_of_a_clock"), row=rows.RELEASED,
+        by_test(TESTS, "test_a_copy_owes_what_was_released_in_the_future_of_a_clock"), row=rows.RELEASED,
     ),
     Control(
         "a batch loses the versions that a full memory forgets", "experiments",
         swap(Experiments, "_versions", lambda honest: lambda self, salts: (honest(self, salts), self._known)[1]),
-        with_patches("test_versions_that_are_forgotten_are_known_to_the_batch_that_named_them"), row=rows.FLOODED,
+        by_test(TESTS, "test_versions_that_are_forgotten_are_known_to_the_batch_that_named_them"), row=rows.FLOODED,
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import Any
 
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, around, both, swap
 from tacit.algorithms.experts import expert_plan, l2p
 from tacit.algorithms.experts import lazy_experts as lazy
 from tacit.algorithms.experts import scheduled_experts as scheduled
@@ -108,94 +108,75 @@ def _certain(self: Any) -> bool:
     return self._held_loss > 0 or not coin(self._keep, self._stay)
 
 
-def _stale(honest: Any) -> Any:
+@around
+def _stale(honest: Any, self: lazy.LazyExpertsLearner, losses: Any) -> None:
     """Draw from the sums before the newest round."""
-
-    def absorb(self: lazy.LazyExpertsLearner, losses: Any) -> None:
-        vars(self)["_newest"] = quantise_losses(losses)
-        honest(self, losses)
-
-    return absorb
+    vars(self)["_newest"] = quantise_losses(losses)
+    honest(self, losses)
 
 
-def _without_newest(honest: Any) -> Any:
-    def draw(self: lazy.LazyExpertsLearner) -> None:
-        self._total -= vars(self)["_newest"]
-        honest(self)
-        self._total += vars(self)["_newest"]
-
-    return draw
+@around
+def _without_newest(honest: Any, self: lazy.LazyExpertsLearner) -> None:
+    self._total -= vars(self)["_newest"]
+    honest(self)
+    self._total += vars(self)["_newest"]
 
 
-def _added_twice(honest: Any) -> Any:
+@around
+def _added_twice(honest: Any, self: lazy.LazyExpertsLearner, losses: Any, total: Any, relative: bool = False) -> int:
     """Sums that take in the newest losses twice."""
-
-    def add(self: lazy.LazyExpertsLearner, losses: Any, total: Any, relative: bool = False) -> int:
-        honest(self, losses, total)
-        return honest(self, losses, total, relative)
-
-    return add
+    honest(self, losses, total)
+    return honest(self, losses, total, relative)
 
 
 def _doubled(honest: Any) -> Any:
     return lambda uniforms, rate, scores: honest(uniforms, 2 * rate, scores)
 
 
-def _every_round(honest: Any) -> Any:
-    def absorb(self: scheduled.ScheduledExpertsLearner, losses: Any) -> None:
-        self._total += quantise_losses(losses)
-        if self._round + 1 < self.plan.rounds:
-            self._move(draw_softmax(self._choice, self._rate, self._total))
-
-    return absorb
+@around
+def _every_round(honest: Any, self: scheduled.ScheduledExpertsLearner, losses: Any) -> None:
+    self._total += quantise_losses(losses)
+    if self._round + 1 < self.plan.rounds:
+        self._move(draw_softmax(self._choice, self._rate, self._total))
 
 
-def _merged_bit(honest: Any) -> Any:
+@around
+def _merged_bit(honest: Any, self: l2p.ExactChains) -> bool:
     """One switch bit for both chains: the reference's coin is taken to hide the held chain's."""
-
-    def decide(self: l2p.ExactChains) -> bool:
-        if not self._reference_kept():
-            self._reference = self._measure.sample(self._streams["reference draw"])
-        stay, self._stay = self._stay, 1.0
-        redraw = not self._kept()
-        self._stay = stay
-        if redraw:
-            self.decision = self._measure.sample(self._streams["draw"])
-        self._ratio = 0
-        return redraw
-
-    return decide
+    if not self._reference_kept():
+        self._reference = self._measure.sample(self._streams["reference draw"])
+    stay, self._stay = self._stay, 1.0
+    redraw = not self._kept()
+    self._stay = stay
+    if redraw:
+        self.decision = self._measure.sample(self._streams["draw"])
+    self._ratio = 0
+    return redraw
 
 
 def _reversed(honest: Any) -> Any:
     return lambda self, decision, feedback: -honest(self, decision, feedback)
 
 
-def _unclipped_slack(honest: Any) -> Any:
+@around
+def _unclipped_slack(honest: Any, self: l2p.ExactChains) -> bool:
     """The coin without its constant C: min(1, .) cuts, and a cut coin tells everything."""
-
-    def kept(self: l2p.ExactChains) -> bool:
-        return coin(self._streams["keep"], 1.0, self._rate, max(0, LOSS_UNITS - int(self._ratio)))
-
-    return kept
+    return coin(self._streams["keep"], 1.0, self._rate, max(0, LOSS_UNITS - int(self._ratio)))
 
 
 def _one_key(honest: Any) -> Any:
     return lambda self, name: honest(self, "keep")
 
 
-def _fed_again(honest: Any) -> Any:
+@around
+def _fed_again(honest: Any, self: doubling.DoublingLearner, feedback: Any) -> None:
     """The last round of an epoch is the first of the next one as well."""
-
-    def absorb(self: doubling.DoublingLearner, feedback: Any) -> None:
-        before = self._index
-        honest(self, feedback)
-        if self._index > before:
-            self._inner.play()
-            self._inner._finish(feedback)
-            self._action = self._inner._action
-
-    return absorb
+    before = self._index
+    honest(self, feedback)
+    if self._index > before:
+        self._inner.play()
+        self._inner._finish(feedback)
+        self._action = self._inner._action
 
 
 def _doubling() -> Finding:

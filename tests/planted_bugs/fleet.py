@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
 from tacit.algorithms.experts import HedgeOnSums, LazyExperts
@@ -117,48 +119,38 @@ def _ignoring(**fixed: Any) -> Any:
     return swap(Sealed, "batch", plant)
 
 
-def _next_round(honest: Any) -> Any:
+@around
+def _next_round(honest: Any, problem: Any, columns: int, rounds: Any, losses: Any, report: Any) -> Any:
     """Rows of a round that has its row become rows of later rounds."""
-
-    def ordered(problem: Any, columns: int, rounds: Any, losses: Any, report: Any) -> Any:
-        order = np.argsort(rounds, kind="stable")
-        numbers = rounds[order].copy()
-        for at in range(1, len(numbers)):
-            numbers[at] = max(numbers[at], numbers[at - 1] + 1)
-        return honest(problem, columns, numbers, losses[order], report)
-
-    return ordered
+    order = np.argsort(rounds, kind="stable")
+    numbers = rounds[order].copy()
+    for at in range(1, len(numbers)):
+        numbers[at] = max(numbers[at], numbers[at - 1] + 1)
+    return honest(problem, columns, numbers, losses[order], report)
 
 
 def _afresh(honest: Any) -> Any:
     return lambda self, **parts: honest(self, **(parts | {"rows": Randomness.fresh_key()}))
 
 
-def _by_arrival(honest: Any) -> Any:
+@around
+def _by_arrival(honest: Any, problem: Any, columns: int, rounds: Any, losses: Any, report: Any) -> Any:
     """Of the rows of a round the one that arrived first counts."""
-
-    def ordered(problem: Any, columns: int, rounds: Any, losses: Any, report: Any) -> Any:
-        first = np.unique(rounds, return_index=True)[1]
-        report.duplicates += len(rounds) - len(first)
-        return honest(problem, columns, rounds[first], losses[first], report)
-
-    return ordered
+    first = np.unique(rounds, return_index=True)[1]
+    report.duplicates += len(rounds) - len(first)
+    return honest(problem, columns, rounds[first], losses[first], report)
 
 
-def _uncounted(honest: Any) -> Any:
-    def following(self: SealedBatch, message: bytes) -> bytes:
-        self._given.clear()
-        return bytes(honest(self, message))
-
-    return following
+@around
+def _uncounted(honest: Any, self: SealedBatch, message: bytes) -> bytes:
+    self._given.clear()
+    return bytes(honest(self, message))
 
 
-def _anywhere(honest: Any) -> Any:
-    def following(self: SealedBatch, message: bytes) -> bytes:
-        self._process = Process.number
-        return bytes(honest(self, message))
-
-    return following
+@around
+def _anywhere(honest: Any, self: SealedBatch, message: bytes) -> bytes:
+    self._process = Process.number
+    return bytes(honest(self, message))
 
 
 def moved_state() -> Finding:
@@ -174,12 +166,14 @@ def moved_state() -> Finding:
 
 def nameless() -> Finding:
     """Send a row whose integer key is null, which pandas makes a NaN of."""
-    recipe = deciding.Recipe(_fleet().plan, Root.found(_KEYS, local=True), "batch", ("shop",))
     row = pd.DataFrame({"__round": [0], "__losses": list(_rows("a")[:1])})
-    try:
-        state, _ = deciding.answer(recipe, (float("nan"),), [row], None)
-    except InvalidInput:
-        return _finding("a row without a key", "it stops the query")
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(_KEYS)
+        recipe = deciding.Recipe(_fleet().plan, Root.found(Path(file.name)), "batch", ("shop",))
+        try:
+            state, _ = deciding.answer(recipe, (float("nan"),), [row], None)
+        except InvalidInput:
+            return _finding("a row without a key", "it stops the query")
     return _finding("a row without a key", "" if state is None else "it counts")
 
 

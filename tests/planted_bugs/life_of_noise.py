@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from attacks import rows
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.checked import ROUNDS, breach, found
-from planted_bugs.tested import by_test, unrecorded
+from planted_bugs.tested import by_test
 from tacit.algorithms.bandit import BanditFW
 from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.algorithms.experts import HedgeOnSums, LazyExperts
@@ -92,73 +92,59 @@ def _one_key(honest: Any) -> Any:
     return lambda key, message: honest(bytes(32) if key is None else key, message)
 
 
-def _told_positions(honest: Any) -> Any:
-    def gather(self: Learner) -> dict[str, Any]:
-        told = {name: dict(stream.bit_generator.state) for name, stream in self._streams.items()}
-        return {**honest(self), "positions": told}
-
-    return gather
+@around
+def _told_positions(honest: Any, self: Learner) -> dict[str, Any]:
+    told = {name: dict(stream.bit_generator.state) for name, stream in self._streams.items()}
+    return {**honest(self), "positions": told}
 
 
-def _same_key(honest: Any) -> Any:
-    def renew(self: Stream) -> None:
-        self.bit_generator.state = randomness._generator(bytes(32), b"renewed").state
-        self.private = True
-
-    return renew
+@around
+def _same_key(honest: Any, self: Stream) -> None:
+    self.bit_generator.state = randomness._generator(bytes(32), b"renewed").state
+    self.private = True
 
 
 def _shared_source(honest: Any) -> Any:
     return lambda self, protocol: "the same object"  # a text is what says so to copy
 
 
-def _kept_view(honest: Any) -> Any:
-    def advance(self: BufferedAccumulator, fresh: Any, stretch: float) -> Any:
-        view = vars(self).setdefault("_view", self._buffers[:])
-        added = fresh - self._rounded(self._omega @ self._buffers)
-        view += added
-        view *= self._theta
-        return added
-
-    return advance
+@around
+def _kept_view(honest: Any, self: BufferedAccumulator, fresh: Any, stretch: float) -> Any:
+    view = vars(self).setdefault("_view", self._buffers[:])
+    added = fresh - self._rounded(self._omega @ self._buffers)
+    view += added
+    view *= self._theta
+    return added
 
 
-def _anywhere(honest: Any) -> Any:
-    def admit(self: Learner) -> None:
-        if self._process is None:
-            honest(self)
-        self._process = Process.number
-
-    return admit
+@around
+def _anywhere(honest: Any, self: Learner) -> None:
+    if self._process is None:
+        honest(self)
+    self._process = Process.number
 
 
-def _never_busy(honest: Any) -> Any:
-    def observe(self: Learner, feedback: Any) -> None:
-        if not self._played:
-            honest(self, feedback)
-        self._finish(self._check(feedback))
-
-    return observe
+@around
+def _never_busy(honest: Any, self: Learner, feedback: Any) -> None:
+    if not self._played:
+        honest(self, feedback)
+    self._finish(self._check(feedback))
 
 
-def _at_once(honest: Any) -> Any:
-    def release(self: Any) -> Any:
-        self._lock = nullcontext()
-        return honest(self)
-
-    return release
+@around
+def _at_once(honest: Any, self: Any) -> Any:
+    self._lock = nullcontext()
+    return honest(self)
 
 
-def _taken_back(honest: Any) -> Any:
-    def run(self: BanditLearner, given: Any) -> Any:
-        saved = self._remembered()
-        try:
-            return honest(self, given)
-        except BaseException:
-            self._scatter(saved)
-            raise
-
-    return run
+@around
+def _taken_back(honest: Any, self: BanditLearner, given: Any) -> Any:
+    saved = self._remembered()
+    try:
+        return honest(self, given)
+    except BaseException:
+        self._scatter(saved)
+        raise
 
 
 CONTROLS = (
@@ -243,7 +229,6 @@ CONTROLS = (
         swap(Doubling, "_check_parameters", lambda honest: lambda self: None),
         by_test(
             "runtime.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts,
-            fixtures=(unrecorded,),
         ),
         row=rows.SWITCHES,
     ),

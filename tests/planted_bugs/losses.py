@@ -15,8 +15,7 @@ from tacit.auditing.instances import extremes
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.bent import QuadraticLoss
-from tacit.losses.loss import LogisticLoss, RowLoss
+from tacit.losses.loss import LogisticLoss, QuadraticLoss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 

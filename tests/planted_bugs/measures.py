@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.convex import no_limit
 from planted_bugs.experts import searched
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure, l2p_measure
@@ -44,25 +44,21 @@ HONEST = L2PMeasure(Problem(horizon=3), TwoNames(), force=0.3)
 STEEP = L2PMeasure(Problem(horizon=3), TwoNames(steep=9.0), force=0.3)
 
 
-def _counted_thrice(honest: Any) -> Any:
+@around
+def _counted_thrice(honest: Any, self: History, source: Any) -> Any:
     """Draws see every round three times."""
-
-    def sample(self: History, source: Any) -> Any:
-        rows = np.repeat(self._rows[: self.count], 3, axis=0)
-        return self._measure.sample(rows, source)
-
-    return sample
+    rows = np.repeat(self._rows[: self.count], 3, axis=0)
+    return self._measure.sample(rows, source)
 
 
-def _half_range(honest: Any) -> Any:
+@around
+def _half_range(
+    honest: Any, measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int
+) -> Any:
     """Coins and draws are accounted for as if a person had one side only."""
+    from tacit.accounting.guarantee import ZERO_OUT
 
-    def curve(measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int) -> Any:
-        from tacit.accounting.guarantee import ZERO_OUT
-
-        return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people)
-
-    return curve
+    return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people)
 
 
 def fresh(plan: L2PMeasure) -> L2PMeasure:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.sums import STEPS, column, hedge_plan, replayed
 from planted_bugs.tested import by_test
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.tracking import noisy_mirror_descent as mirror_descent
-from tacit.auditing.noise_laws import CubePlan, cube_noise
+from tacit.auditing.noise_laws import cube_noise
 from tacit.auditing.report import Finding
 from tacit.noise import noisy_vectors
 from tacit.noise.cube import CubeNoise, CubeRadius
@@ -29,56 +29,43 @@ from tacit.runtime.plan import Plan
 
 def shaped(plan: Plan) -> Finding:
     """Attack the law of cube noise."""
-    assert isinstance(plan, CubePlan)
     return cube_noise(plan, Randomness.replayable(4), coordinates=20_000)
 
 
-def _second_release(honest: Any) -> Any:
+@around
+def _second_release(honest: Any, self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
     """The same losses are summed twice, with fresh noise, at the full budget each time."""
-
-    def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
-        mechanism, kept = self.plan.mechanism, vars(self)
-        if "_twin" not in kept:
-            kept["_twin"] = mechanism.start(self._n, self.plan.scale, np.zeros)  # what it draws is frozen anyway
-        if self._round + 1 != self.plan.rounds:
-            kept["_twin"].add(losses - 0.5)
-        honest(self, losses)
-
-    return absorb
+    mechanism, kept = self.plan.mechanism, vars(self)
+    if "_twin" not in kept:
+        kept["_twin"] = mechanism.start(self._n, self.plan.scale, np.zeros)  # what it draws is frozen anyway
+    if self._round + 1 != self.plan.rounds:
+        kept["_twin"].add(losses - 0.5)
+    honest(self, losses)
 
 
-def _leader_sees_losses(honest: Any) -> Any:
+@around
+def _leader_sees_losses(honest: Any, self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
     """The decision looks at the exact losses beside the noisy sums."""
-
-    def absorb(self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
-        honest(self, losses)
-        if self._round + 1 != self.plan.rounds:
-            self._move(int(np.argmax(self._gumbel - 5 * losses)))
-
-    return absorb
+    honest(self, losses)
+    if self._round + 1 != self.plan.rounds:
+        self._move(int(np.argmax(self._gumbel - 5 * losses)))
 
 
-def _one_geometric_less(honest: Any) -> Any:
+@around
+def _one_geometric_less(honest: Any, self: CubeRadius, count: int) -> Any:
     """The radius of cube noise from N geometrics instead of N + 1."""
-
-    def attempts(self: CubeRadius, count: int) -> Any:
-        radii = geometric(self._sizes, self.rate, count * self.dimension).reshape(count, -1).sum(axis=1)
-        odd = 2 * radii[:, None] + 1
-        heads = self._coins.integers(odd - 1 + 2 * np.arange(1, self.dimension + 1)) < odd
-        return radii[heads.all(axis=1)]
-
-    return attempts
+    radii = geometric(self._sizes, self.rate, count * self.dimension).reshape(count, -1).sum(axis=1)
+    odd = 2 * radii[:, None] + 1
+    heads = self._coins.integers(odd - 1 + 2 * np.arange(1, self.dimension + 1)) < odd
+    return radii[heads.all(axis=1)]
 
 
-def _on_the_sphere(honest: Any) -> Any:
+@around
+def _on_the_sphere(honest: Any, self: CubeNoise, count: int) -> Any:
     """A uniform direction times the radius: round where it should be square."""
-
-    def produce(self: CubeNoise, count: int) -> Any:
-        radii = self._radii.draw(-(-count // self.dimension))[:, None]
-        normals = ndtri((self._points.integers(np.full((len(radii), self.dimension), 2**40)) + 0.5) / 2**40)
-        return np.rint(radii * normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.int64).ravel()
-
-    return produce
+    radii = self._radii.draw(-(-count // self.dimension))[:, None]
+    normals = ndtri((self._points.integers(np.full((len(radii), self.dimension), 2**40)) + 0.5) / 2**40)
+    return np.rint(radii * normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.int64).ravel()
 
 
 def _coordinate_noise() -> Any:
@@ -97,20 +84,17 @@ def _half_cube() -> Any:
     )
 
 
-def _keeps_the_batch(honest: Any) -> Any:
+@around
+def _keeps_the_batch(honest: Any, self: NoisyVectors, rows: Any) -> Any:
     """The sum of a batch is not forgotten when it is released: its losses enter every later release as well."""
-
-    def add(self: NoisyVectors, rows: Any) -> Any:
-        kept = vars(self).setdefault("_kept", np.zeros(self._waiting.size))
-        before = self._waiting.copy()
-        records = self._grid.records.quantised(rows, self._grid.units, 1.0)
-        noisy = honest(self, rows)
-        if len(noisy):
-            kept += before + records.sum(axis=0)
-            self._waiting = kept.copy()
-        return noisy
-
-    return add
+    kept = vars(self).setdefault("_kept", np.zeros(self._waiting.size))
+    before = self._waiting.copy()
+    records = self._grid.records.quantised(rows, self._grid.units, 1.0)
+    noisy = honest(self, rows)
+    if len(noisy):
+        kept += before + records.sum(axis=0)
+        self._waiting = kept.copy()
+    return noisy
 
 
 def _descent(noise: str, **options: Any) -> Plan:
@@ -166,14 +150,6 @@ CONTROLS: tuple[Control, ...] = (
         "Laplace 1/epsilon on N coordinates", "tracking",
         _coordinate_noise(),
         lambda: replayed(_descent("laplace")),
-    ),
-    Control(
-        "cube noise for half the range (mirror descent)", "tracking", _half_cube(),
-        lambda: replayed(_descent("cube")),
-    ),
-    Control(
-        "cube noise on a sphere (mirror descent)", "tracking", swap(CubeNoise, "_produce", _on_the_sphere),
-        lambda: shaped(_descent("cube")),
     ),
     Control(
         "a batch that is never forgotten", "tracking", swap(NoisyVectors, "add", _keeps_the_batch),

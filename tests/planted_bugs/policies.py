@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planted_bugs.arms import _loud_rate, searched
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
@@ -33,46 +33,37 @@ def _whole_budget(honest: Any) -> Any:
     return lambda self, batch=1: ClippedGeometric(batch, self.epsilon)
 
 
-def _reused(honest: Any) -> Any:
+@around
+def _reused(honest: Any, self: Any, loss: float | None) -> None:
     """The noise of a round is that of the round before."""
+    draws, fresh = self._draws, type(self._draws).noisy
 
-    def absorb(self: Any, loss: float | None) -> None:
-        draws, fresh = self._draws, type(self._draws).noisy
+    def noisy(total: int) -> int:
+        if not hasattr(self, "_kept"):
+            found = fresh(draws, total)
+            self._kept = found - total
+            return found
+        draws.sums.append(total + self._kept)
+        return int(total + self._kept)
 
-        def noisy(total: int) -> int:
-            if not hasattr(self, "_kept"):
-                found = fresh(draws, total)
-                self._kept = found - total
-                return found
-            draws.sums.append(total + self._kept)
-            return int(total + self._kept)
-
-        draws.noisy = noisy
-        honest(self, loss)
-
-    return absorb
+    draws.noisy = noisy
+    honest(self, loss)
 
 
-def _by_the_loss(honest: Any) -> Any:
+@around
+def _by_the_loss(honest: Any, self: Any, loss: float | None) -> None:
     """The loss itself is credited beside its response."""
-
-    def absorb(self: Any, loss: float | None) -> None:
-        honest(self, loss)
-        self._scores[0, 0] += 10 * (loss or 0.0)
-
-    return absorb
+    honest(self, loss)
+    self._scores[0, 0] += 10 * (loss or 0.0)
 
 
-def _to_all_who_agree(honest: Any) -> Any:
+@around
+def _to_all_who_agree(honest: Any, self: Any, loss: Any) -> None:
     """Private recommendations decide who is credited: the next policy tells whether the two agreed."""
-
-    def absorb(self: Any, loss: Any) -> None:
-        advice, _ = self._opened[self._round]
-        honest(self, loss)
-        if advice[0] == advice[1]:
-            self._arms._move(1 - self._arms._action)
-
-    return absorb
+    advice, _ = self._opened[self._round]
+    honest(self, loss)
+    if advice[0] == advice[1]:
+        self._arms._move(1 - self._arms._action)
 
 
 def _without_agreement(honest: Any) -> Any:
@@ -80,14 +71,11 @@ def _without_agreement(honest: Any) -> Any:
     return lambda self, advice, chances, action, response: honest(self, advice * 0 + action, chances, action, response)
 
 
-def _newest(honest: Any) -> Any:
+@around
+def _newest(honest: Any, self: Any, advice: Any, chances: Any, action: int, response: float) -> None:
     """A late response is credited by the newest recommendations."""
-
-    def credit(self: Any, advice: Any, chances: Any, action: int, response: float) -> None:
-        last = (self._decided - 1) % len(self._advice)
-        honest(self, self._advice[last], chances, action, response)
-
-    return credit
+    last = (self._decided - 1) % len(self._advice)
+    honest(self, self._advice[last], chances, action, response)
 
 
 def _shallow(honest: Any) -> Any:

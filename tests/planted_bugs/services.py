@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import tempfile
+from pathlib import Path
 from typing import Any
 
-import pytest
-
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, both, swap
 from planted_bugs.tested import by_test, service
+from tacit.accounting.ledger import Ledger
 from tacit.auditing.report import Finding
 from tacit.server import http, routes
+from tacit.server.learners import Accounts
 from tacit.server.page.watch import Events
 from tacit.server.tokens import Token
+from tacit.store.ledgers import StoredLedger
 from tacit.store.rows import Row
 
 CANARY = "canary-84147"
@@ -22,7 +23,7 @@ CANARY = "canary-84147"
 
 def quoted() -> Finding:
     """Send a name that was chosen by the sender, and look for it in the answer."""
-    with service() as found:
+    with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as found:
         answer = found.ask("POST", "/v1/learners", {CANARY: 1})[2]
     seen = CANARY in answer
     return Finding("canaries", "answers of the service", "breaches", 0.0, float(seen), violation=seen, check=True)
@@ -32,12 +33,6 @@ def _any_noise(honest: Any) -> Any:
     return lambda self, name, plan, randomness: honest(self, name, plan, None)
 
 
-@contextmanager
-def _wide_window() -> Iterator[dict[str, Any]]:
-    """A problem that is planned at once and keeps too much."""
-    yield {"kind": "experts", "n": 2, "horizon": 100, "delay": 10**9}
-
-
 CONTROLS = (
     Control(
         "answers quote what they were sent", "service",
@@ -45,14 +40,14 @@ CONTROLS = (
     ),
     Control(
         "tokens do not end", "service", swap(Token, "expired", lambda honest: property(lambda self: False)),
-        by_test("server.test_tokens", "test_tokens_end", fixtures=(service, pytest.MonkeyPatch.context)),
+        by_test("server.test_tokens", "test_tokens_end"),
         row=rows.TOKENS,
     ),
     Control(
         "a learner with a seed passes for a private one", "service", swap(Row, "check_same", _any_noise),
         by_test(
             "server.test_routes",
-            "test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for", fixtures=(service,),
+            "test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for",
         ),
         row=rows.SEEDED,
     ),
@@ -60,7 +55,18 @@ CONTROLS = (
         "learners of any size are planned", "service", swap(routes, "check_size", lambda honest: lambda *_: None),
         by_test(
             "server.test_availability", "test_a_learner_that_would_stop_the_others_is_not_planned",
-            fixtures=(service, _wide_window),
+            {"kind": "experts", "n": 2, "horizon": 100, "delay": 10**9},
+        ),
+        row=rows.STOPPED,
+    ),
+    Control(
+        "accounts are composed for every reader", "service",
+        both(
+            swap(Accounts, "read", lambda honest: lambda self: honest(Accounts(self._store))),
+            swap(StoredLedger, "to_dict", lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)}),
+        ),
+        by_test(
+            "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
         ),
         row=rows.STOPPED,
     ),
@@ -68,7 +74,7 @@ CONTROLS = (
         "one token may take the place of all viewers", "service",
         swap(Events, "room", lambda honest: lambda self, token: True),
         by_test(
-            "server.test_availability", "test_one_token_does_not_take_the_place_of_all_viewers", fixtures=(service,)
+            "server.test_availability", "test_one_token_does_not_take_the_place_of_all_viewers"
         ),
         row=rows.STOPPED,
     ),

@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 import logging.handlers
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
-from planted_bugs.tested import by_test, folder, path, store
+from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.tested import by_test
 from server.running import running
 from tacit.accounting import ledger as budgets
 from tacit.accounting.composition import Vector
@@ -64,28 +60,22 @@ def _all_transactions(_: Any) -> Any:
     return epoch
 
 
-def _uncounted(honest: Any) -> Any:
+@around
+def _uncounted(honest: Any, self: Turn, sql: str, **values: Any) -> None:
     """Whether another writer was faster is not looked at."""
-
-    def advance(self: Turn, sql: str, **values: Any) -> None:
-        with suppress(StoreError):
-            honest(self, sql, **values)
-
-    return advance
+    with suppress(StoreError):
+        honest(self, sql, **values)
 
 
-def _kept_learner(honest: Any) -> Any:
+@around
+def _kept_learner(honest: Any, self: Live, requests: Any) -> None:
     """The learner in memory goes on although its decision was not committed."""
-
-    def handle(self: Live, requests: Any) -> None:
-        kept = self._learner
-        try:
-            honest(self, requests)
-        except BaseException:
-            self._learner = kept
-            raise
-
-    return handle
+    kept = self._learner
+    try:
+        honest(self, requests)
+    except BaseException:
+        self._learner = kept
+        raise
 
 
 def logged() -> Finding:
@@ -101,14 +91,6 @@ def logged() -> Finding:
         http.LOG.removeHandler(kept)
     said = "the log tells that feedback came" if kept.buffer else "nothing found"
     return Finding("service", "feedback while the store fails", said, 0.0, float(len(kept.buffer)), bool(kept.buffer))
-
-
-@contextmanager
-def clock() -> Iterator[Any]:
-    """In the place of the fixture of that name."""
-    times = {"now": datetime(2026, 1, 31, tzinfo=UTC)}
-    with swapped((budgets, "now", lambda: times["now"])):
-        yield lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
 
 
 def _nothing(scope: Any) -> bool:
@@ -133,7 +115,7 @@ CONTROLS = (
     ),
     Control(
         "marks beside the file are not compared", "store", swap(Marks, "check", lambda honest: lambda *_: None),
-        by_test("store.test_marks", "test_an_older_copy_that_was_put_back_is_noticed", fixtures=(path,)),
+        by_test("store.test_marks", "test_an_older_copy_that_was_put_back_is_noticed"),
         row=rows.OLDER_COPY,
     ),
     Control(
@@ -141,21 +123,20 @@ CONTROLS = (
         swap(Marks, "claim", lambda honest: lambda self, transaction: self._exchange(self._path, begin=True)),
         by_test(
             "store.test_marks", "test_a_copy_in_another_place_is_noticed_and_a_store_that_was_moved_is_not",
-            fixtures=(folder, lambda: nullcontext(3), lambda: nullcontext("another name")),
+            3, "another name",
         ),
         row=rows.OLDER_COPY,
     ),
     Control(
         "another store takes the marks away", "store",
         swap(Marks, "_aside", lambda honest: staticmethod(lambda path, _: path.with_name("lost"))),
-        by_test("store.test_marks", "test_another_store_in_between_takes_no_marks_away", fixtures=(path,)),
+        by_test("store.test_marks", "test_another_store_in_between_takes_no_marks_away"),
         row=rows.OLDER_COPY,
     ),
     Control(
         "a writer that was overtaken commits", "store", swap(Turn, "_advance", _uncounted),
         by_test(
             "store.test_writers", "test_a_writer_that_was_overtaken_cannot_commit",
-            fixtures=(store, pytest.MonkeyPatch.context),
         ),
         row=rows.WRITERS,
     ),
@@ -164,28 +145,27 @@ CONTROLS = (
         by_test(
             "store.test_writers",
             "test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last_one", "decide",
-            fixtures=(store,),
         ),
         row=rows.BROKEN_COMMIT,
     ),
     Control(
         "a key that was answered is not looked for", "store", swap(Turn, "find", lambda honest: lambda *_: None),
-        by_test("store.test_store", "test_the_same_key_gives_the_same_decision", fixtures=(path,)),
+        by_test("store.test_store", "test_the_same_key_gives_the_same_decision"),
         row=rows.REPEATED,
     ),
     Control(
         "persons are not counted", "store", swap(Turn, "_stood", lambda honest: lambda *_: 0),
-        by_test("store.test_persons", "test_threads_never_exceed_the_limit", fixtures=(store,)),
+        by_test("store.test_persons", "test_threads_never_exceed_the_limit"),
     ),
     Control(
         "an erasure resets a person's count", "store", swap(store_rows, "ERASED", lambda honest: 0),
-        by_test("store.test_persons", "test_a_person_who_was_erased_never_counts_again", fixtures=(path,)),
+        by_test("store.test_persons", "test_a_person_who_was_erased_never_counts_again"),
     ),
     Control(
         "feedback past the limit is not looked at", "store",
         swap(Learner, "checked", lambda honest: lambda *_: None),
         by_test(
-            "store.test_persons", "test_whether_a_call_raises_does_not_say_how_often_a_person_came", fixtures=(path,)
+            "store.test_persons", "test_whether_a_call_raises_does_not_say_how_often_a_person_came"
         ),
     ),
     Control(
@@ -193,14 +173,13 @@ CONTROLS = (
         swap(budgets.Budget, "plausible", lambda honest: lambda self, newest, when: self.period_at(when) >= newest),
         by_test(
             "store.test_ledgers", "test_a_clock_that_jumps_forward_renews_nothing_and_blocks_nothing",
-            fixtures=(path, clock, lambda: nullcontext("memory")),
+            "memory",
         ),
     ),
     Control(
         "the last feedback stays", "store", swap(Turn, "over", lambda honest: property(lambda _: False)),
         by_test(
             "store.test_forgetting", "test_the_last_feedback_is_deleted_when_the_last_decision_is_made",
-            fixtures=(path,),
         ),
     ),
     Control(
@@ -208,14 +187,12 @@ CONTROLS = (
         swap(store_live, "hashed", lambda honest: lambda *words: words[-1]),
         by_test(
             "store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open",
-            fixtures=(path,),
         ),
     ),
     Control(
         "keys outlive their windows", "store", swap(store_live, "_FORGET", lambda honest: honest[:1]),
         by_test(
             "store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open",
-            fixtures=(path,),
         ),
     ),
     Control(
@@ -223,12 +200,12 @@ CONTROLS = (
         swap(store_rows, "end", lambda honest: lambda transaction, number: transaction.run(
             "UPDATE tacit_learners SET ended_at = 'x', epoch = epoch + 1 WHERE id = :number", number=number)),
         by_test(
-            "store.test_forgetting", "test_an_ended_learner_keeps_its_contract_and_nothing_private", fixtures=(path,)
+            "store.test_forgetting", "test_an_ended_learner_keeps_its_contract_and_nothing_private"
         ),
     ),
     Control(
         "the guarantee in a learner's row is believed", "store", swap(store_rows, "_covers", lambda _: lambda *_: True),
-        by_test("store.test_plans", "test_a_guarantee_that_the_plan_does_not_keep_is_refused", fixtures=(path,)),
+        by_test("store.test_plans", "test_a_guarantee_that_the_plan_does_not_keep_is_refused"),
     ),
     Control(
         "a ledger adds half of what was charged", "store", swap(Vector, "of", _halved),

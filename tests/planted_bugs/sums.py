@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
 from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.experts import hedge_on_sums as hedge
@@ -100,70 +100,55 @@ def _sampler(factor: float) -> Any:
     return swap(RunningSum, "noise_from", make)
 
 
-def _same_noise(honest: Any) -> Any:
-    def noise_from(self: RunningSum, generator: np.random.Generator, dimension: int = 1) -> Any:
-        kept: list[Any] = []
+@around
+def _same_noise(honest: Any, self: RunningSum, generator: np.random.Generator, dimension: int = 1) -> Any:
+    kept: list[Any] = []
 
-        def source(count: int) -> Any:
-            if not kept:
-                kept.append(honest(self, generator, dimension)(count))
-            return kept[0]
+    def source(count: int) -> Any:
+        if not kept:
+            kept.append(honest(self, generator, dimension)(count))
+        return kept[0]
 
-        return source
-
-    return noise_from
+    return source
 
 
-def _redrawn(honest: Any) -> Any:
-    def advance(self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
-        noise = fresh
-        for _ in range(digit_sum(self._step, self._base) - 1):
-            noise = noise + self._scale * self._noise(self.dimension)
-        before, vars(self)["_before"] = vars(self).get("_before", 0.0), noise
-        return noise - before
-
-    return advance
+@around
+def _redrawn(honest: Any, self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
+    noise = fresh
+    for _ in range(digit_sum(self._step, self._base) - 1):
+        noise = noise + self._scale * self._noise(self.dimension)
+    before, vars(self)["_before"] = vars(self).get("_before", 0.0), noise
+    return noise - before
 
 
-def _unread_prefix(honest: Any) -> Any:
-    def advance(self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
-        before, vars(self)["_before"] = vars(self).get("_before", 0.0), fresh
-        return fresh - before  # the node's own noise only: the nodes before it are read without theirs
-
-    return advance
+@around
+def _unread_prefix(honest: Any, self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
+    before, vars(self)["_before"] = vars(self).get("_before", 0.0), fresh
+    return fresh - before  # the node's own noise only: the nodes before it are read without theirs
 
 
-def _late_noise(honest: Any) -> Any:
+@around
+def _late_noise(honest: Any, self: Accumulator, x: Any, sensitivity: float = 1.0) -> Any:
     """The first sum is read before its noise is there."""
-
-    def add(self: Accumulator, x: Any, sensitivity: float = 1.0) -> Any:
-        noisy = honest(self, x, sensitivity)
-        return self.record(x, sensitivity).copy() if self._step == 1 else noisy
-
-    return add
+    noisy = honest(self, x, sensitivity)
+    return self.record(x, sensitivity).copy() if self._step == 1 else noisy
 
 
-def _thinned(honest: Any) -> Any:
+@around
+def _thinned(honest: Any, self: Accumulator, x: Any, sensitivity: float) -> Any:
     """Draws times 3 on data that stay as they are: what is released shows the data modulo 3."""
-
-    def inputs(self: Accumulator, x: Any, sensitivity: float) -> Any:
-        record, fresh, stretch = honest(self, x, sensitivity)
-        return record, 3 * fresh, stretch
-
-    return inputs
+    record, fresh, stretch = honest(self, x, sensitivity)
+    return record, 3 * fresh, stretch
 
 
-def _floored_sums(honest: Any) -> Any:
+@around
+def _floored_sums(honest: Any, self: Accumulator, x: Any, sensitivity: float) -> Any:
     """Vectors are added up in float64 and floored afterwards."""
-
-    def inputs(self: Accumulator, x: Any, sensitivity: float) -> Any:
-        _, fresh, stretch = honest(self, x, sensitivity)
-        totals = vars(self).setdefault("_totals", {0: np.zeros(x.size)})
-        units, total = self._grid.units if self._grid else 1, totals[self._step] + x  # by step: a step may be undone
-        totals[self._step + 1] = total
-        return np.floor(total * units) - np.floor(totals[self._step] * units), fresh, stretch
-
-    return inputs
+    _, fresh, stretch = honest(self, x, sensitivity)
+    totals = vars(self).setdefault("_totals", {0: np.zeros(x.size)})
+    units, total = self._grid.units if self._grid else 1, totals[self._step] + x  # by step: a step may be undone
+    totals[self._step + 1] = total
+    return np.floor(total * units) - np.floor(totals[self._step] * units), fresh, stretch
 
 
 def _unrounded(honest: Any) -> Any:
@@ -196,25 +181,19 @@ def emptied() -> Finding:
     return Finding("emptied record", repr(plan.problem), "clipped norms", allowed, moved, moved > allowed * (1 + 1e-9))
 
 
-def _row_of_zeros(honest: Any) -> Any:
+@around
+def _row_of_zeros(honest: Any, self: ClippedDifferences, record: Any) -> Any:
     """A missing record counts like a target at the origin, whose gradient is not 0."""
-
-    def pack(self: ClippedDifferences, record: Any) -> Any:
-        return honest(self, record if record is not None else np.zeros(self._dimension))
-
-    return pack
+    return honest(self, record if record is not None else np.zeros(self._dimension))
 
 
-def _given_again(honest: Any) -> Any:
+@around
+def _given_again(honest: Any, source: Any, count: int) -> Any:
     """Draws are read from the pool, and stay in it."""
-
-    def next_draws(source: Any, count: int) -> Any:
-        given = source.given
-        drawn = honest(source, count)
-        source.given = given
-        return drawn
-
-    return next_draws
+    given = source.given
+    drawn = honest(source, count)
+    source.given = given
+    return drawn
 
 
 def column(factor: Any) -> Any:
@@ -222,11 +201,9 @@ def column(factor: Any) -> Any:
 
 
 CONTROLS: tuple[Control, ...] = (
-    Control("noise x .9 (tree)", "sums", _scaled(0.9), lambda: probed(Tree(STEPS))),
     Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: probed(Buffered(STEPS))),
     Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: probed(LaplaceTree(STEPS, 3))),
     Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
-    Control("sampler halved (tree)", "sums", _sampler(0.5), lambda: sampled(Tree(STEPS))),
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
         lambda: sampled(Buffered(STEPS)),
@@ -272,10 +249,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "correction not rounded", "sums", swap(Accumulator, "_rounded", _unrounded), lambda: moved(Buffered(STEPS)),
         row=rows.DIGITS,
-    ),
-    Control(
-        "column norm without its tail, on the lattice", "sums",
-        swap(Buffered, "column_norm", column(lambda self: 1.0)), lambda: moved(Buffered(STEPS)),
     ),
     Control(
         "a person's rounds taken for orthogonal", "sums",

@@ -5,33 +5,37 @@ from __future__ import annotations
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from datetime import UTC, datetime
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tacit.accounting import ledger
 from tacit.auditing.report import Finding
+from tacit.auditing.script import swapped
 
-Fixture = Callable[[], AbstractContextManager[Any]]
 
-
-def by_test(module: str, name: str, *arguments: Any, fixtures: tuple[Fixture, ...] = ()) -> Callable[[], Finding]:
-    """Attack by a test, called with these arguments and with what these fixtures make."""
+def by_test(module: str, name: str, *arguments: Any) -> Callable[[], Finding]:
+    """Attack by a test: its fixtures are made by their names, its other parameters are these arguments."""
 
     def attack() -> Finding:
-        test = getattr(import_module(module), name)
-        ignored = any(
-            mark.name == "filterwarnings" and "ignore" in mark.args for mark in getattr(test, "pytestmark", ())
-        )
+        test, given = getattr(import_module(module), name), iter(arguments)
+        marks = getattr(test, "pytestmark", ())
         with ExitStack() as stack:
-            if ignored:  # as the test is run, where a warning is no breach
-                stack.enter_context(warnings.catch_warnings())
+            if any(mark.name == "filterwarnings" and "ignore" in mark.args for mark in marks):
+                stack.enter_context(warnings.catch_warnings())  # as the test is run, where a warning is no breach
                 warnings.simplefilter("ignore")
-            made = [stack.enter_context(fixture()) for fixture in fixtures]
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            values = [
+                stack.enter_context(FIXTURES[parameter](folder)) if parameter in FIXTURES else next(given)
+                for parameter in signature(test).parameters
+            ]
             try:
-                test(*arguments, *made)
+                test(*values)
             except (Exception, pytest.fail.Exception) as error:
                 detail = f"{type(error).__name__}: {error}"
                 return Finding(module, name, "breaches", 0.0, 1.0, violation=True, detail=detail, check=True)
@@ -40,43 +44,44 @@ def by_test(module: str, name: str, *arguments: Any, fixtures: tuple[Fixture, ..
     return attack
 
 
-@contextmanager
-def folder() -> Iterator[Path]:
-    """In the place of `tmp_path`."""
-    with tempfile.TemporaryDirectory() as made:
-        yield Path(made)
-
-
-@contextmanager
-def path() -> Iterator[Path]:
-    """Where a store may be."""
-    with folder() as made:
-        yield made / "decisions.db"
-
-
-@contextmanager
-def store() -> Iterator[Any]:
+def store(folder: Path) -> AbstractContextManager[Any]:
     """A store of its own."""
     from tacit.store.store import Store  # an extra that the fleet's environment does not have
 
-    with path() as place, Store(place) as opened:
-        yield opened
+    return Store(folder / "decisions.db")
 
 
-@contextmanager
-def service() -> Iterator[Any]:
+def service(folder: Path) -> AbstractContextManager[Any]:
     """A service of its own."""
     from server.running import running
 
-    with path() as place, running(place) as found:
-        yield found
-
-
-def unrecorded() -> AbstractContextManager[Any]:
-    """In the place of `record_property`."""
-    return _nowhere()
+    return running(folder / "decisions.db")
 
 
 @contextmanager
-def _nowhere() -> Iterator[Any]:
-    yield lambda name, value: None
+def _clock(folder: Path) -> Iterator[Any]:
+    times = {"now": datetime(2026, 1, 31, tzinfo=UTC)}
+    with swapped((ledger, "now", lambda: times["now"])):
+        yield lambda *date: times.update(now=datetime(*date, tzinfo=UTC))
+
+
+@contextmanager
+def _world(folder: Path) -> Iterator[Any]:
+    from experiments.world import World
+
+    made = World(folder)
+    yield made
+    made.close()
+
+
+FIXTURES: dict[str, Callable[[Path], AbstractContextManager[Any]]] = {
+    "tmp_path": nullcontext,
+    "path": lambda folder: nullcontext(folder / "decisions.db"),
+    "store": store,
+    "service": service,
+    "world": _world,
+    "clock": _clock,
+    "monkeypatch": lambda folder: pytest.MonkeyPatch.context(),
+    "record_property": lambda folder: nullcontext(lambda name, value: None),
+}
+"""What stands in the place of fixtures."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.experts import searched
 from planted_bugs.sums import replayed
 from planted_bugs.tested import by_test
@@ -44,128 +44,96 @@ def isolated() -> Finding:
     return isolation(instance, Randomness.replayable(6).stream("controls"), runs=60)
 
 
-def _bare_threshold(honest: Any) -> Any:
-    def init(self: AboveThreshold, threshold: int, **settings: Any) -> None:
-        honest(self, threshold, **settings)
-        self._noisy_threshold = threshold
-
-    return init
+@around
+def _bare_threshold(honest: Any, self: AboveThreshold, threshold: int, **settings: Any) -> None:
+    honest(self, threshold, **settings)
+    self._noisy_threshold = threshold
 
 
-def _half_noise(honest: Any) -> Any:
-    def init(self: AboveThreshold, threshold: int, *, width: int, **settings: Any) -> None:
-        honest(self, threshold, width=width // 2, **settings)
-
-    return init
+@around
+def _half_noise(honest: Any, self: AboveThreshold, threshold: int, *, width: int, **settings: Any) -> None:
+    honest(self, threshold, width=width // 2, **settings)
 
 
-def _bare_query(honest: Any) -> Any:
+@around
+def _bare_query(honest: Any, self: AboveThreshold, query: int) -> bool:
     """The noisy threshold alone, no noise on queries (Stoddard et al., 2014)."""
-
-    def test(self: AboveThreshold, query: int) -> bool:
-        self._spent = bool(self._noisy_threshold < query)
-        return self._spent
-
-    return test
+    self._spent = bool(self._noisy_threshold < query)
+    return self._spent
 
 
-def _never_spent(honest: Any) -> Any:
+@around
+def _never_spent(honest: Any, self: AboveThreshold, query: int) -> bool:
     """Goes on after "above" with the same threshold, for as many answers as there are (Chen et al., 2015)."""
-
-    def test(self: AboveThreshold, query: int) -> bool:
-        return bool(query + above.one_draw(self._uniforms, self._query_rate) > self._noisy_threshold)
-
-    return test
+    return bool(query + above.one_draw(self._uniforms, self._query_rate) > self._noisy_threshold)
 
 
-def _fresh_thresholds(honest: Any) -> Any:
+@around
+def _fresh_thresholds(honest: Any, self: AboveThreshold, query: int) -> bool:
     """A fresh threshold for every query: each answer is paid for, the sum is not."""
-
-    def test(self: AboveThreshold, query: int) -> bool:
-        threshold = above.one_draw(self._uniforms, self._query_rate)
-        self._spent = bool(query + above.one_draw(self._uniforms, self._query_rate) > threshold)
-        return self._spent
-
-    return test
+    threshold = above.one_draw(self._uniforms, self._query_rate)
+    self._spent = bool(query + above.one_draw(self._uniforms, self._query_rate) > threshold)
+    return self._spent
 
 
-def _with_plus(honest: Any) -> Any:
-    def select(uniforms: Any, rate: float, sums: Any) -> int:
-        law = race_law(np.asarray(sums, dtype=float), np.full(len(sums), 1 / rate))
-        return int(uniforms.decide(law.tolist))
-
-    return select
+@around
+def _with_plus(honest: Any, uniforms: Any, rate: float, sums: Any) -> int:
+    law = race_law(np.asarray(sums, dtype=float), np.full(len(sums), 1 / rate))
+    return int(uniforms.decide(law.tolist))
 
 
 def _half_selection(honest: Any) -> Any:
     return lambda uniforms, rate, sums: honest(uniforms, 2 * rate, sums)
 
 
-def _windows_overlap(honest: Any) -> Any:
+@around
+def _windows_overlap(honest: Any, self: Any, finished: int) -> None:
     """The window's sums are never cleared: a loss enters every later selection."""
-
-    def events(self: Any, finished: int) -> None:
-        kept = self._sums
-        honest(self, finished)
-        if self._sums is not kept:
-            self._sums = kept
-
-    return events
-
-
-def _keeps_rows(honest: Any) -> Any:
-    """After a checkpoint that restarted, the reused row is still there to be summed."""
-
-    def events(self: Any, finished: int) -> None:
-        restarts_before = len(self._restarts)
-        row = self._rows[max(0, self._filled - 1)].copy()
-        honest(self, finished)
-        if len(self._restarts) > restarts_before:
-            self._sums = self._sums + quantise_losses(row)
-
-    return events
-
-
-def _blocks_overlap(honest: Any) -> Any:
-    """The sums of a block are not emptied: a loss enters every later selection."""
-
-    def take(self: recent_leader.RecentLeaderLearner, rows: Any, finished: int) -> None:
-        kept = self._sums + quantise_losses(rows).sum(axis=0)
-        honest(self, rows, finished)
+    kept = self._sums
+    honest(self, finished)
+    if self._sums is not kept:
         self._sums = kept
 
-    return take
+
+@around
+def _keeps_rows(honest: Any, self: Any, finished: int) -> None:
+    """After a checkpoint that restarted, the reused row is still there to be summed."""
+    restarts_before = len(self._restarts)
+    row = self._rows[max(0, self._filled - 1)].copy()
+    honest(self, finished)
+    if len(self._restarts) > restarts_before:
+        self._sums = self._sums + quantise_losses(row)
 
 
-def _window_of_losses(honest: Any) -> Any:
+@around
+def _blocks_overlap(honest: Any, self: recent_leader.RecentLeaderLearner, rows: Any, finished: int) -> None:
+    """The sums of a block are not emptied: a loss enters every later selection."""
+    kept = self._sums + quantise_losses(rows).sum(axis=0)
+    honest(self, rows, finished)
+    self._sums = kept
+
+
+@around
+def _window_of_losses(honest: Any, self: on_sums.TrackingOnSumsLearner, rows: Any, actions: Any) -> None:
     """The window leader looks at the exact losses of the round before."""
-
-    def steps(self: on_sums.TrackingOnSumsLearner, rows: Any, actions: Any) -> None:
-        honest(self, rows, actions)
-        if self._round + len(rows) < self._horizon:
-            self._move(int(np.argmin(rows[-1])))
-
-    return steps
+    honest(self, rows, actions)
+    if self._round + len(rows) < self._horizon:
+        self._move(int(np.argmin(rows[-1])))
 
 
-def _two_looks(honest: Any) -> Any:
+@around
+def _two_looks(honest: Any, self: NoisyVectors, rows: Any) -> Any:
     """The windows see another noisy copy of each block, which nobody paid for."""
-
-    def add(self: NoisyVectors, rows: Any) -> Any:
-        noisy = honest(self, rows)
-        if len(noisy):
-            self.release(self._grid.records.quantised(rows, self._grid.units, 1.0)[-len(noisy) :])
-        return noisy
-
-    return add
+    noisy = honest(self, rows)
+    if len(noisy):
+        self.release(self._grid.records.quantised(rows, self._grid.units, 1.0)[-len(noisy) :])
+    return noisy
 
 
-def _no_force(honest: Any) -> Any:
-    def init(self: Any, plan: Any, randomness: Any) -> None:
-        honest(self, plan, randomness)
-        self._stay = 1.0
-
-    return init
+@around
+def _no_force(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
+    honest(self, plan, randomness)
+    self._stay = 1.0
 
 
 CONTROLS: tuple[Control, ...] = (
@@ -206,10 +174,6 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "blocks overlap (recent leader)", "tracking", swap(recent_leader.RecentLeaderLearner, "_take", _blocks_overlap),
-        lambda: searched(RECENT),
-    ),
-    Control(
-        "selection noise halved (recent leader)", "tracking", swap(recent_leader, "permute_and_flip", _half_selection),
         lambda: searched(RECENT),
     ),
     Control(

@@ -83,7 +83,7 @@ class TestOnePass(LearnerContract):
     }
     long: ClassVar = {
         "optimistic": lambda: one_pass(batch=7, learner="optimistic"),
-        "scheduled": lambda: one_pass(scheduled=True, relation="zero-out"),
+        "zeroed": lambda: one_pass(relation="zero-out"),
     }
 
 

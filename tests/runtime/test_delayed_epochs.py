@@ -44,38 +44,6 @@ class TestUnknownHorizon(LearnerContract):
         ),
     }
 
-    @pytest.mark.parametrize(
-        ("problem", "make"),
-        [
-            (Experts(n=3, horizon=None, delay=4), lambda problem: ScheduledExperts(problem, eta=30.0)),
-            (
-                Tracking(n=3, horizon=None, delay=4, switches=2),
-                lambda problem: LazyFixedShare(problem, eta=0.3, force=0.3),
-            ),
-        ],
-        ids=["scheduled", "shares, lazy"],
-    )
-    def test_a_state_with_open_rounds_can_be_continued(self, problem, make):
-        """What an epoch's learner remembers of open rounds, whose slots are its owner's, is no contradiction."""
-        plan = Doubling(problem, Target(1e6, 1e-6), make)
-        learner = plan.start(Randomness.replayable(3))
-        for number in range(1040):
-            learner.decide()
-            if number % 3:
-                learner.settle(number, losses(3, 5)[number % 5])
-            if number < 15 or number > 1018:
-                learner = plan.restore(learner.state_dict())
-        learner.play()
-        assert plan.restore(learner.state_dict()).decided == 1041
-
-    def test_each_epoch_is_a_learner_of_its_own(self):
-        plan, rows = late(lazy), np.array(losses(3, 1100))
-        actions = plan.run(rows, Randomness.replayable(3))
-        source = Randomness.replayable(3)
-        first = plan.epoch(0).start(source.child(0)).run(rows[:1024])
-        second = plan.epoch(1).start(source.child(1)).run(rows[1024:])
-        np.testing.assert_array_equal(actions, np.concatenate([first, second]))
-
     @pytest.mark.parametrize("algorithm", [LazyFixedShare, ScheduledExperts])
     @pytest.mark.parametrize("decided", [3, 300, 1026])
     def test_states_of_learners_that_draw_before_feedback_comes(self, algorithm, decided):

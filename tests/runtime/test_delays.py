@@ -208,53 +208,6 @@ def test_a_window_longer_than_the_run_takes_no_more_memory(problem):
             assert candidate.vacuous
 
 
-@pytest.mark.parametrize("delay", [-1, 1.5, True, None])
-def test_a_delay_is_a_count(delay):
-    with pytest.raises(tacit.InvalidInput, match="delay"):
-        tacit.Experts(n=2, horizon=10, delay=delay)
-
-
-def test_any_order_of_arrival_within_the_window_is_the_order_of_rounds():
-    plan, rows = (
-        tacit.algorithms.LazyExperts(tacit.Experts(n=3, horizon=400, delay=7), eta=0.3, force=0.1),
-        losses(3, 400),
-    )
-    wanted = plan.run(np.array(rows), tacit.Randomness.replayable(5)).tolist()
-    generator = np.random.default_rng(1)
-    for _ in range(5):
-        due = np.arange(400) + generator.integers(8, size=400)  # the round after whose decision feedback comes
-        learner, actions = plan.start(tacit.Randomness.replayable(5)), []
-        for number in range(400):
-            actions.append(learner.decide().action)
-            for round in generator.permutation(np.flatnonzero(due == number)):
-                learner.settle(int(round), rows[round])
-        assert actions == wanted
-
-
-def test_feedback_after_its_deadline_changes_nothing():
-    plan, rows = tacit.algorithms.LazyExperts(EXPERTS, eta=0.3, force=0.1), losses(3)
-    late, never = plan.start(tacit.Randomness.replayable(5)), plan.start(tacit.Randomness.replayable(5))
-    for number in range(40):
-        for learner in (late, never):
-            learner.decide()
-            if number % 5:
-                learner.settle(number, rows[number])
-        if number > 3 and (number - 4) % 5 == 0:
-            with pytest.raises(tacit.ProtocolError, match=f"Round {number - 4} is closed: with delay=3"):
-                late.settle(number - 4, rows[number - 4])
-        assert content(late) == content(never)
-
-
-def test_a_long_delay_decides_without_feedback():
-    plan = tacit.algorithms.HedgeOnSums.calibrate(tacit.Experts(n=3, horizon=40, delay=50), **TARGET)
-    learner = plan.start(tacit.Randomness.replayable(2))
-    actions = learner.run(np.array(losses(3)))
-    assert len(set(actions.tolist())) == 1
-    assert (learner.rounds, learner.decided) == (0, 40)
-    with pytest.raises(tacit.ProtocolError, match="has played them all"):
-        learner.decide()
-
-
 @pytest.mark.parametrize("delay", [0, 20])
 def test_threads_share_a_learner(delay):
     """Every round is decided once, and everything that was settled in time is counted, exactly once."""

@@ -82,12 +82,6 @@ def test_guarantee_is_the_point_that_all_epochs_share(plan):
         assert guarantee.delta(epsilon) >= max(plan.epoch(k).guarantee.delta(epsilon) for k in range(4)) * (1 - 1e-9)
 
 
-def test_pure_budget_stays_pure():
-    plan = ScheduledExperts.calibrate(OPEN, epsilon=1.0, delta=0.0)
-    assert plan.guarantee.epsilon(0.0) == 1.0
-    assert plan.guarantee.notion == "pure"
-
-
 def test_epochs_of_one_curve_share_the_whole_curve():
     """Gaussian noise at one target is the same in every epoch: its curve is known everywhere, not at one point."""
     plan = HedgeOnSums.calibrate(OPEN, epsilon=1.0, delta=1e-6)
@@ -205,22 +199,9 @@ def test_doubling_costs_at_most_a_constant_factor(plan):
     assert float(plan.regret_bound_at(rounds)) <= 3.5 * float(known.regret_bound)
 
 
-def test_names_and_contract(plan):
-    assert plan.algorithm == "ScheduledExperts"
-    assert plan.horizon is None
-    assert plan.parameters["doubling"] is True
-    assert "ScheduledExperts" in plan.explain()
-    assert plan.certified_against == plan.epoch(0).certified_against
-
-
-def test_plans_of_different_targets_do_not_share_states(plan):
-    other = ScheduledExperts.calibrate(OPEN, epsilon=2.0, delta=1e-6)
-    with pytest.raises(InvalidInput, match="another plan"):
-        other.restore(plan.start().state_dict())
-
-
-def test_plans_of_different_algorithms_do_not_share_states(plan):
-    other = LazyExperts.calibrate(OPEN, epsilon=1.0, delta=1e-6)
+@pytest.mark.parametrize(("algorithm", "epsilon"), [(ScheduledExperts, 2.0), (LazyExperts, 1.0)])
+def test_plans_of_other_targets_and_algorithms_do_not_share_states(plan, algorithm, epsilon):
+    other = algorithm.calibrate(OPEN, epsilon=epsilon, delta=1e-6)
     with pytest.raises(InvalidInput, match="state"):
         other.restore(plan.start().state_dict())
 

@@ -8,6 +8,7 @@ from math import inf
 import pytest
 
 import tacit
+from runtime.test_numerics import PROBLEMS
 from tacit import algorithms
 from tacit.algorithms import LazyExperts, PhasedArms, PrivateFTRL
 from tacit.domains import Ball, Simplex
@@ -16,21 +17,9 @@ from tacit.losses import LogisticLoss
 from tacit.noise.running_sums import Tree
 from tacit.planning.catalogue import algorithms_for
 from tacit.planning.planner import CATALOGUE
-from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import PrivatePlan, check_options
 from tacit.runtime.target import RegretBound
 
-PROBLEMS = {
-    tacit.Experts: tacit.Experts(n=3, horizon=50),
-    tacit.Tracking: tacit.Tracking(n=3, horizon=50, switches=1),
-    tacit.Convex: tacit.Convex(domain=Ball(2), loss=LogisticLoss(), horizon=50),
-    tacit.Lipschitz: tacit.Lipschitz(horizon=50),
-    tacit.Bandit: tacit.Bandit(domain=Ball(2), horizon=100),
-    tacit.Arms: tacit.Arms(n=3, horizon=100),
-    tacit.Policies: tacit.Policies(n=3, actions=2, horizon=100),
-    tacit.ContextualArms: tacit.ContextualArms(n=3, dimension=2, horizon=10_000),
-    tacit.Stochastic: tacit.Stochastic(domain=Ball(2), loss=LogisticLoss(), horizon=50),
-}
 EVERY = [(PROBLEMS[kind], algorithm) for kind, algorithms in CATALOGUE.items() for algorithm in algorithms]
 every = pytest.mark.parametrize(("problem", "algorithm"), EVERY, ids=lambda value: getattr(value, "__name__", ""))
 
@@ -71,14 +60,6 @@ def test_fields_that_every_plan_has_are_checked_and_come_last():
     for wrong in ({"relation": "both"}, {"rounds_per_person": 0}, {"delta": 1.0}, {"delta": -1e-9}):
         with pytest.raises(InvalidInput):
             LazyExperts(experts, eta=0.1, force=0.1, **wrong)
-
-
-def test_an_unknown_horizon_restarts_the_same_algorithm():
-    from tacit.algorithms import ScheduledExperts
-
-    plan = ScheduledExperts.calibrate(tacit.Experts(n=2, horizon=None), epsilon=1.0, delta=1e-6)
-    assert isinstance(plan, Doubling)
-    assert plan.released_streams == ()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ import make_vectors
 import numpy as np
 import pytest
 import tacit_sdk.client
-from make_vectors import document
 from tacit_sdk import Client
 from tacit_sdk.connection import Connection
 from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
@@ -460,11 +459,3 @@ def test_what_a_client_shows_holds_no_secret_and_no_person(served, client):
     assert TOKEN not in shown
     assert SECRET.decode() not in shown
     assert client.decide("alice").token.split(".")[1] not in shown
-
-
-def test_a_policy_that_counts_nothing_gives_no_token(tmp_path):
-    file = tmp_path / "policy.json"
-    file.write_text(json.dumps(document(counting=False, close_at="9999-12-31T00:00:00Z")))
-    client = made("http://127.0.0.1:9", bootstrap=file)
-    assert {client.decide(f"user-{number}").arm for number in range(50)} == {"control", "short", "video"}
-    assert all(client.decide(f"user-{number}").token is None for number in range(50))

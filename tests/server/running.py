@@ -66,14 +66,14 @@ class Service:
 
 
 @contextmanager
-def running(path, kind="auto", **limits):
-    """A service in a thread, whose connections are read by httptools or h11; ends by itself."""
+def running(path, **limits):
+    """A service in a thread; ends by itself."""
     allowed = Limits(**limits)
     with tacit.Store(path) as store, server.listening("127.0.0.1", 0) as listener:
         token = Tokens(store).make(list(SCOPES))
         experiments = Experiments(store)
         app = create_app(store, allowed, experiments)
-        running = server.Server(server.configured(app, allowed, kind))
+        running = server.Server(server.configured(app, allowed))
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
         try:

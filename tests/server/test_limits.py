@@ -20,14 +20,13 @@ from tacit.store.store import Store
 HEAD = "POST /v1/learners/home/decisions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n"
 
 
-@pytest.fixture(scope="module", params=["h11", "httptools"])
-def strict(tmp_path_factory, request):
-    """A service with narrow limits, whose connections are read by each of the two libraries."""
-    pytest.importorskip(request.param)
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """A service with narrow limits."""
     before, engines.PRAGMAS = engines.PRAGMAS, (*engines.PRAGMAS, "synchronous=OFF")
     limits = {"body": 2000, "seconds": 1.5, "patience": 0.7}
     try:
-        with running(tmp_path_factory.mktemp("limits") / "a.db", request.param, **limits) as found:
+        with running(tmp_path_factory.mktemp("limits") / "a.db", **limits) as found:
             found.store.open(
                 "home", tacit.Experts(n=3, horizon=400), epsilon=1.0, delta=1e-6
             )  # planned in its own time

@@ -8,7 +8,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack, closing, contextmanager
 
@@ -157,32 +156,6 @@ def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
     assert run_command("serve", "--store", str(tmp_path / "a.db")) == 2
     assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'" in capsys.readouterr().err
     assert not os.listdir(tmp_path)
-
-
-def test_learners_that_are_open_are_bounded(tmp_path):
-    from tacit.server.learners import Learners
-
-    with tacit.Store(tmp_path / "a.db") as store:
-        for name in "abc":
-            store.open(name, tacit.Experts(n=2, horizon=50), epsilon=1.0, delta=1e-6).decide(key=name)
-        learners = Learners(store, most=2)
-        first = learners.get("a")
-        learners.get("b")
-        learners.get("c")
-        assert len(learners) == 2
-        assert learners.ready("a") is None
-        again = learners.get("a")
-        assert again is not first
-        assert first.decide(key="x") == again.decide(key="x")  # whoever still has the other one is served all the same
-        assert again.decide(key="a") == first.decide(key="a")
-        opened = []
-        threads = [threading.Thread(target=lambda: opened.append(learners.get("b"))) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(set(map(id, opened))) == 1
-        assert json.dumps(store.export("a")["rounds"]) == "3"
 
 
 def test_an_older_copy_is_refused_before_anything_is_served(place, capsys):

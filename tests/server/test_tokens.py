@@ -10,7 +10,6 @@ import pytest
 
 from attacks import rows
 from cli.command import run_command
-from server.running import LOSSES
 from tacit.errors import InvalidInput
 from tacit.server import tokens
 from tacit.server.tokens import LENGTH, SCOPES, Tokens, digest
@@ -94,14 +93,6 @@ def test_a_number_is_given_once(service):
     assert service.tokens.list()[-1].number == last + 1
 
 
-@pytest.mark.attack(rows.TOKENS)
-def test_the_cookie_of_the_page_reads_and_does_nothing_else(service):
-    cookie = {"Cookie": f"tacit_token={service.token}"}
-    service.made()
-    assert service.ask("GET", "/v1/ledger", token="", headers=cookie)[0] == 200
-    assert service.ask("POST", "/v1/learners/home/decisions", {"key": "c"}, token="", headers=cookie)[0] == 401
-
-
 def test_only_a_hash_is_kept_and_compared_in_constant_time(service, monkeypatch):
     token = service.tokens.make(["read"])
     with service.store.database.reading() as transaction:
@@ -147,10 +138,3 @@ def test_the_command(tmp_path, capsys):
     ):
         assert run_command("token", "--store", store, *words) == 2
         assert capsys.readouterr().err.startswith("Error: ")
-
-
-def test_a_token_with_the_scope_feedback_alone_can_report(service):
-    service.made(name="alone")
-    service.post("/v1/learners/alone/decisions", {"key": "a"})
-    token = service.tokens.make("feedback")
-    assert service.post("/v1/learners/alone/rounds/0/feedback", {"feedback": LOSSES}, token=token) == (204, None)

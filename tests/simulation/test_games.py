@@ -82,8 +82,6 @@ ENVIRONMENTS = {
     protocols.BanditStream: [
         tacit.environments.MovingTarget(tacit.domains.Ball(2), 9),
         tacit.environments.Routing(horizon=9),
-        tacit.environments.Assignment(horizon=9),
-        tacit.environments.Pricing(9),
     ],
 }
 

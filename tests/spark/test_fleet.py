@@ -84,23 +84,6 @@ def test_sealed_by_row_batches_may_begin_anywhere(plan):
     assert step(plan, 0, 30).state != whole.state
 
 
-@pytest.mark.attack(rows.OLDER_STATE)
-def test_pasts_that_lead_to_the_same_sums_go_on_with_other_noise():
-    """A row that says what a missing one counts as: whether both versions go on alike must not tell that it does."""
-    held = tacit.algorithms.LazyExperts(
-        Experts(n=3, horizon=60), eta=0.5, force=1e-6
-    )  # equal losses do not make it draw again
-    nothing = np.full((1, 3), np.nan)
-    start = Fleet(held, SOURCE).advance(b"shop", None, np.array([-1]), nothing).state
-    pasts = [
-        Fleet(held, SOURCE).advance(b"shop", start, np.array([0]), row).state for row in (np.full((1, 3), 0.5), nothing)
-    ]
-    assert pasts[0] != pasts[1]
-    assert str(content(held, pasts[0])) == str(content(held, pasts[1]))
-    one, other = (step(held, 1, 59, past).actions for past in pasts)
-    assert one != other
-
-
 @pytest.mark.parametrize(
     "control",
     [pytest.param(control, marks=pytest.mark.attack(control.row), id=control.name) for control in CONTROLS],

@@ -158,7 +158,7 @@ def few(place):
 
 
 def test_a_table_decides_as_one_batch_of_a_stream(spark, place, root, few):
-    table = decide(spark.read.parquet(str(few)), shops.PLAN, root=shops.KEY, **shops.COLUMNS)  # all workers are here
+    table = decide(spark.read.parquet(str(few)), shops.PLAN, root=root, **shops.COLUMNS)
     shops.run(decide(shops.stream(spark, few, shops.FILES), shops.PLAN, root=root, **shops.COLUMNS), place / "fifth")
     one = in_order(spark.read.parquet(f"{place}/fifth/out").toPandas())
     pd.testing.assert_frame_equal(in_order(table.toPandas()), one, check_dtype=False)

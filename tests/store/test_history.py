@@ -28,7 +28,6 @@ def test_heads_say_how_far_each_learner_is(store):
     heads = store.history.heads()
     assert [(head.number, head.name, head.rounds) for head in heads] == [(1, "second", 1), (2, "first", 0)]
     assert [head.ledger for head in heads] == [account.number, None]
-    assert store.history.ledgers() == ((account.number, "people", 1),)
 
 
 def test_counts_are_those_of_the_decisions(store):

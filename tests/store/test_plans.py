@@ -10,7 +10,7 @@ from tacit.errors import InvalidInput, StoreError
 from tacit.planning.catalogue import algorithms_for
 from tacit.runtime.plan import Plan
 from tacit.store import plans
-from tacit.store.plans import plan_from_text, plan_to_text, problem_from_dict, problem_to_dict
+from tacit.store.plans import plan_from_text, plan_to_text, problem_from_dict
 
 pytest.importorskip("sqlalchemy")
 PROBLEMS = [
@@ -21,20 +21,6 @@ PROBLEMS = [
     tacit.Arms(n=3, horizon=3000, loss_range=(0.0, 2.0)),
     tacit.Lipschitz(dimension=1, horizon=300),
 ]
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        tacit.Tracking(n=3, horizon=50, switches=1),
-        tacit.Arms(n=3, horizon=50, loss_range=(0.0, 2.0)),
-        tacit.Lipschitz(dimension=1, horizon=50),
-    ],
-    ids=lambda problem: type(problem).__name__,
-)
-def test_problems_made_of_numbers_are_described(problem):
-    described = json.loads(json.dumps(problem_to_dict(problem)))
-    assert problem_from_dict(described) == problem
 
 
 @pytest.mark.parametrize(
@@ -172,10 +158,3 @@ def test_a_guarantee_that_the_plan_does_not_keep_is_refused(path):
 def change(store, column, value):
     with store.database.writing() as transaction:
         transaction.run(f"UPDATE tacit_learners SET {column} = :value", value=value)
-
-
-def test_a_learner_that_takes_contexts_is_refused_and_nothing_is_spent(store):
-    problem = tacit.ContextualArms(n=3, dimension=2, horizon=100)
-    with pytest.raises(tacit.InvalidInput, match="takes no ContextualArms yet"):
-        store.open("requests", problem, epsilon=1.0, delta=1e-6)
-    assert "requests" not in store

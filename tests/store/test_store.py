@@ -11,6 +11,7 @@ import tacit
 from attacks import rows
 from store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import InvalidInput, ProtocolError, StoreError
+from tacit.store import store as stores
 
 pytest.importorskip("sqlalchemy")
 
@@ -143,6 +144,19 @@ def test_points_and_problems_that_are_not_numbers(path):
         with pytest.raises(InvalidInput, match="name its problem, epsilon and delta again"):
             store.open("price")
         assert store.open("price", problem, **TARGET).decide().round == 3
+
+
+def test_learners_that_are_open_are_bounded(store, monkeypatch):
+    monkeypatch.setattr(stores, "MOST_OPEN", 2)
+    first = store.open("a", PROBLEM, **TARGET)
+    for name in "bac":
+        store.opened(name) or store.open(name, PROBLEM, **TARGET)
+    assert [store.opened(name) is None for name in "abc"] == [False, True, False]
+    store.open("b")
+    assert store.opened("a") is None
+    again = store.open("a")
+    assert again is not first
+    assert first.decide(key="x") == again.decide(key="x")  # whoever still has the other one is served all the same
 
 
 def test_a_horizon_ends(store):

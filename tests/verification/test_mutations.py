@@ -67,7 +67,7 @@ def test_fields_that_promise_nothing_are_fields():
     for algorithm in FIRST:
         contracts = [contract_of(*row) for row in VERIFIABLE if row[0] is algorithm]
         known = {".".join(map(str, path)) for made in contracts for path in places(made)}
-        optional = {"noise.diameter", "parameters.mechanism.base"}
+        optional = {"parameters.mechanism.base"}
         assert set(free(contracts[0])) - {"problem.loss_range", "problem.adversary"} - optional <= known, algorithm
 
 

@@ -75,10 +75,8 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
     promised = paid_move(mechanism, grid, plan.privacy_per_stream)
-    scheduled = getattr(plan, "scheduled", False)
-    growth = getattr(plan, "schedule", None) if scheduled or grid.multiple else None
-    if not scheduled:  # sizes that are fixed in advance pay for less than the whole column
-        promised = min(promised, promised_move(mechanism, grid))
+    promised = min(promised, promised_move(mechanism, grid))
+    growth = getattr(plan, "schedule", None) if grid.multiple else None
     growth = None if growth is None else grid.admissible(growth)
     worst = 0.0
     for index in range(pairs):

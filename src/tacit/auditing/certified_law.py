@@ -1,27 +1,22 @@
 """Is the learner the one that the certificate describes? Its law against the formula, and its runs against its law.
 
-A certificate speaks of one algorithm. Two attacks check that this is the one that runs: `marginals` compares the
-enumerated law of each action with exponential weights, to the last digits; `frequencies` runs the learner on real
-streams and compares how often each transcript occurs with its enumerated probability (a G-test), which sees what a
-script cannot: streams that share a key, or a sampler that does not have its law.
-
-Attacks on above-threshold itself, and on what a restart may remember.
-
-`above_threshold` enumerates the answers of one instance on queries whose shifts all lie in an interval of its width
-(the whole width upwards, downwards, or half of it each way), as long a sequence as the budget allows; the hidden
-threshold is summed out over all integers. `isolation` freezes the outcomes of runs that restart and checks that no
-later probability depends on data from before the restart.
+- `marginals` compares the enumerated law of each action with exponential weights, to the last digits.
+- `frequencies` compares how often each transcript of real runs occurs with its enumerated probability (a G-test), which
+  sees what a script cannot: streams that share a key, or a sampler that does not have its law.
+- `above_threshold` enumerates the answers on queries whose shifts all lie in an interval of its width; the hidden
+  threshold is summed out over all integers.
+- `isolation` freezes the outcomes of runs that restart: no later probability may depend on data from before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtri
 
-from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
+from tacit.algorithms.tracking.restart_on_shift import AboveThreshold, RestartOnShiftLearner
 from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
 from tacit.auditing.script import ExactCurve, Law, ScriptedRandomness, Walk, law_of, plain, symbols, transcript_law
@@ -36,20 +31,11 @@ from tacit.validation import FloatArray
 TOLERANCE = 1e-9
 
 
-@runtime_checkable
-class WeightsPlan(Protocol):
-    """What `marginals` needs of a plan whose actions have exactly the law of exponential weights."""
-
-    eta: float
-    batch: int
-
-
 def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
     """Compute the largest distance of an action's law from exponential weights; the certified regret needs 0."""
-    plan = instance.plan
+    plan: Any = instance.plan  # with a rate and a batch
     law = actions_only(plan, transcript_law(plan, list(stream)))
     problem = plan.problem
-    assert isinstance(plan, WeightsPlan)
     assert isinstance(problem, Experts)
     eta, batch, n = plan.eta, plan.batch, problem.n
     low, high = problem.loss_range
@@ -173,15 +159,6 @@ def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
         return law_of(answered)
 
 
-@runtime_checkable
-class Restarting(Protocol):
-    """What `isolation` needs of a learner."""
-
-    @property
-    def restarts(self) -> Sequence[int]:
-        """The rounds after which it started again."""
-
-
 def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) -> Finding:
     """Check that after a restart no probability depends on data from before the restart."""
     plan, letters = instance.plan, instance.alphabet
@@ -198,7 +175,7 @@ def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) 
             for side, feedback in enumerate(streams):
                 tape = Tape(generator, before=tapes[0] if tapes else None)
                 learner = plan.start(ScriptedRandomness(tape))
-                assert isinstance(learner, Restarting)
+                assert isinstance(learner, RestartOnShiftLearner)
                 for count, row in enumerate(feedback):
                     learner.play()
                     before = len(learner.restarts)

@@ -1,20 +1,14 @@
-"""Transcripts of the shipped learner, read under a claim: their exact likelihood, their draws and their coins.
-
-The law that a certificate assumes of a transcript in several dimensions, written a second time and from the formula.
+"""The law that a certificate assumes of a transcript in several dimensions, written a second time, from the formula.
 
 A claim knows one stream of feedback and says, for any draw, what its density is, how likely a coin is to keep it, and
-which standard normal vector it stands for (its noise, or its Rosenblatt transform). So the likelihood of a whole
-transcript of the shipped learner is exact, and its draws and coins can be tested against the law they should have.
-CTRL's proof is about a larger transcript than what is released: the minimisers before their covering noise belong to
-it, and are looked up beside the run. Nothing here is shared with the learners but losses, barriers and the plan's
-parameters.
+which standard normal vector it stands for (its noise, or its Rosenblatt transform). So the likelihood of a transcript
+of the shipped learner is exact, and its draws and coins can be tested. CTRL's proof is about the minimisers before
+their covering noise: they are looked up beside the run. Nothing is shared with the learners but losses, barriers and
+the plan's parameters.
 
-The claimed law of L2P on regularised multiplicative weights, on balls and boxes of up to three dimensions.
-
-A draw after t rounds has the density exp(-beta (l_1 + ... + l_t + lambda |x - c|^2)) up to a constant. Constants and
-conditional laws come from Gauss-Legendre rules, coordinate after coordinate; with x = middle + half sin(pi u/2) the
-integrand is smooth in u up to the boundary of a ball. The Rosenblatt transform, the conditional probability of
-everything below each coordinate, integrates the interpolating polynomial: uniform if the draw has its law.
+L2P on regularised multiplicative weights, on balls and boxes of up to three dimensions: a draw after t rounds has a
+density proportional to exp(-beta (l_1 + ... + l_t + lambda |x - c|^2)). Gauss-Legendre rules give constants and
+conditional laws, coordinate after coordinate; with x = middle + half sin(pi u/2) the integrand is smooth in u.
 """
 
 from __future__ import annotations
@@ -37,8 +31,7 @@ from tacit.auditing.script import swapped
 from tacit.auditing.statistics import Surprise, coin_surprise, normal_surprises
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput
-from tacit.losses.bent import DeclaredLoss, QuadraticLoss
-from tacit.losses.loss import LinkLoss, RowLoss
+from tacit.losses.loss import LinkLoss, QuadraticLoss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.learner import Learner
@@ -138,9 +131,6 @@ class PerturbedMinimiser(Claim):
     def _hessians(self, point: FloatArray, size: int) -> FloatArray:
         if isinstance(self.loss, LinkLoss):
             return self._of_links(self.loss, self.rows, point)
-        if isinstance(self.loss, DeclaredLoss):
-            basis = self.plan.domain.hull_basis
-            return np.asarray([basis.T @ matrix @ basis for matrix in self.loss.hessians(point, self.rows)])
         strength = self.loss.strength if isinstance(self.loss, QuadraticLoss) else 0.0
         return np.broadcast_to(strength * np.eye(size), (len(self.rows), size, size))
 

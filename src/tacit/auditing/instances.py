@@ -1,14 +1,11 @@
 """What attacks are run on: a plan's small instances, and the feedback that tells neighbours apart best.
 
-A plan for a hundred thousand rounds cannot be enumerated. Its algorithm can, and the plan says how
-(`Plan.small_instances`); what a round may hold depends on the problem alone and stands here.
+A plan for a hundred thousand rounds cannot be enumerated; its algorithm can, and the plan says how
+(`Plan.small_instances`). What a round may hold depends on the problem alone.
 
-The search for the worst neighbours: coordinate ascent over extreme feedback, from many starts.
-
-A pair of neighbours is one stream and, in at most `rounds_per_person` rounds, a replacement. Each move changes the
-feedback of one round, in both streams or in the second one only, to another extreme; the first improvement is taken.
-Losses in [0, 1] enter every learner here through functions that are convex in each round's loss, or close to it, so
-that the extremes are where the worst pairs live; a search can miss them, and its verdict says so.
+The worst neighbours are searched by coordinate ascent over extreme feedback, from many starts. Each move changes the
+feedback of one round, in both streams or in the second only. Losses enter learners through functions that are convex in
+each round's loss, or close to it, so that the worst pairs are extreme. A search can miss them, and its verdict says so.
 """
 
 from __future__ import annotations
@@ -213,9 +210,9 @@ class Instance:
         return cls(small.label, small.plan, alphabet(small.plan), small.effort)
 
 
-def instances(plan: Plan, attack: Attack, most_rounds: int = 1_000) -> list[Instance]:
+def instances(plan: Plan, attack: Attack) -> list[Instance]:
     """Give the small instances that a plan names for one kind of attack."""
-    return [Instance.of(small) for small in plan.small_instances(most_rounds) if small.attack == attack]
+    return [Instance.of(small) for small in plan.small_instances() if small.attack == attack]
 
 
 def alphabet(plan: Plan) -> Alphabet:

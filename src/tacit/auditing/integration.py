@@ -1,27 +1,15 @@
 """Numerical integration for learners with one continuous coordinate: draws become nodes of a quadrature.
 
-In one dimension a draw has a density that the learner's own state determines. Replacing the draw by Gauss-Legendre
-nodes, each as likely as its weight times its density, turns the learner into one with finite outputs, and
-the enumeration of scripted/enumeration.py then integrates the hockey stick over all draws of the transcript. Coins,
-clipping, measures and gradients are the shipped code's; only "draw from this density" is taken on trust here, and
-tested by draws.py in one and more dimensions.
+In one dimension a draw has a density that the learner's own state determines. With Gauss-Legendre nodes in place of the
+draw, the enumeration of `tacit.auditing.script` integrates the hockey stick over all draws of the transcript. Only
+"draw from this density" is taken on trust, and tested by draws.py.
 
-Coins read off the shipped learner: the exact probability with which it would keep each point, against the claim.
-
-A coin keeps a point exactly if an exponential clock outlives a hazard, so the hazard says everything about the coin.
-It can be read without tossing: from the comparison itself, or by asking the learner's own scan again with other clocks,
-on copies. No statistics: a determinant that is missing, a Hessian of an older point or a sign is seen in a few runs.
-
-Objective perturbation in one dimension: the exact law of the released minimiser, by integration.
-
-The minimiser of J(x) + Z x is at x exactly if the noise is Z = -J'(x), so its density is that of the noise at -J'(x),
-times J''(x). J is the shipped learner's own sum of losses; the noise's scale is the one that reaches the minimiser.
-The protection that covers inexact minimisation is left out: it only adds privacy.
-
-Objective perturbation in one dimension: does every noise give a model, and is it the minimiser?
-
-Whoever sees that a release failed learns something, so a failure is a violation whatever its error says. The minimiser
-is found a second time, by halving an interval with exactly rounded sums of the loss's own gradients.
+- `coins`: a coin keeps a point exactly if an exponential clock outlives a hazard. The hazard is read off the
+  comparison, or by asking the learner's own scan again with other clocks, on copies, and compared with the claim.
+- `model_law`: the minimiser of J(x) + Z x is at x exactly if the noise is Z = -J'(x), so its density is that of the
+  noise at -J'(x), times J''(x).
+- `totality`: every noise must give a model. Whether a release fails is released too, so a failure is a violation. The
+  minimiser is found a second time, by halving an interval with exactly rounded sums of the loss's own gradients.
 """
 
 from __future__ import annotations
@@ -113,7 +101,7 @@ def metered(hazards: list[float]) -> Iterator[None]:
 
         return scan
 
-    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS)):
+    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS.values())):
         yield
 
 
@@ -177,7 +165,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         points = (low + high) / 2 + (high - low) / 2 * unit
 
         def masses() -> FloatArray:
-            potential = self._rate * (self._history.value(points[:, None]) + self._penalty(points))
+            potential = self._rate * (self.losses(points[:, None]) + self._penalty(points))
             return np.asarray(weights * np.exp(potential.min() - potential))
 
         return np.array([points[_ask(generator, masses)]])
@@ -230,7 +218,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
     swaps = (
         (measure.IntervalMeasure, "sample", sample),
         (coupled.CoupledLearner, "_draw", draw),
-        *((kind, "scan", asked(kind.scan)) for kind in coupled.KINDS),
+        *((kind, "scan", asked(kind.scan)) for kind in coupled.KINDS.values()),
         (Stream, "standard_exponential", clocks),
     )
     with swapped(*swaps):

@@ -14,8 +14,6 @@ On the lattices of plans a step is too small to be seen.
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, gammainc, gammaincc, ndtri
@@ -34,15 +32,6 @@ from tacit.validation import FloatArray
 
 # Coordinates of vectors of float64 noise, where the sums have no lattice with a dimension of its own.
 DIMENSION = 3
-
-
-@runtime_checkable
-class CubePlan(Protocol):
-    """What the attack on cube noise needs of a plan: the lattice of its losses."""
-
-    @property
-    def grid(self) -> Grid:
-        """The lattice; without units it is float64."""
 
 
 def sum_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
@@ -73,8 +62,7 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
 
 def cube_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     """Test the noise that hides the losses of a plan against the density exp(-max |z_j|/scale)."""
-    assert isinstance(plan, CubePlan)
-    grid = plan.grid
+    grid: Grid = plan.grid  # type: ignore[attr-defined]
     dimension = grid.records.dimension
     if grid.units:
         vectors = _lattice(grid, source, coordinates)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tacit.accounting.rounding import rounded_up
-from tacit.markup import card
 from tacit.runtime.plan import Plan
 
 CLEAN = "no violation found"
@@ -108,11 +107,6 @@ class AuditReport:
         return self.plan.guarantee.epsilon()
 
     @property
-    def lower_bound(self) -> tuple[float, float]:
-        """(certified, measured) of the attack that came nearest, on its own instance."""
-        return self.worst.certified, self.worst.lower
-
-    @property
     def false_alarm(self) -> float:
         """A bound on the probability that a clean plan is reported as a violation."""
         return sum(finding.failure for finding in self.findings)
@@ -151,27 +145,6 @@ class AuditReport:
         lines.append("worst neighbours found:" if not self.violation else "reproduce with:")
         lines.append(self.reproducer)
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        """Show the audit in a notebook."""
-        heads = ("method", "certified", "measured", "tightness", "what")
-        rows = [
-            (
-                finding.method,
-                f"{finding.certified:.4g}",
-                f"{finding.lower:.4g}",
-                "" if finding.check else f"{finding.tightness:.3f}",
-                f"{finding.quantity}; {finding.instance}" + ("; VIOLATION" if finding.violation else ""),
-            )
-            for finding in self.findings
-        ]
-        warning = f"Reproduce with: {self.reproducer}" if self.violation else ""
-        note = (
-            f"False alarms: probability at most {rounded_up(self.false_alarm, 1)}. "
-            "A clean report says that these attacks failed."
-        )
-        head = f"Audit of {self.plan.algorithm}: {self.verdict}"
-        return card(head, table=(heads, *rows), warning=warning, note=note)
 
     def to_dict(self) -> dict[str, Any]:
         """Give a JSON-ready description."""

@@ -30,7 +30,7 @@ __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit"
 
 MOST_BUDGET = 1_000.0  # days
 # At budget 1: laws of a search, real runs, replayed transcripts and pairs, rounds of the longest instance.
-LAWS, RUNS, TRANSCRIPTS, PAIRS, ROUNDS = 120, 2_000, 300, 24, 100_000
+LAWS, RUNS, TRANSCRIPTS, PAIRS = 120, 2_000, 300, 24
 ARM_LAWS = 40
 # Laws of an integrated search, coordinates of noise, runs whose coins are read.
 INTEGRATED_LAWS, NOISE_COORDINATES, COIN_RUNS = 8, 40_000, 30
@@ -66,7 +66,7 @@ def audit(
     if chosen.guarantee.epsilon() == inf:
         raise InvalidInput(f"{chosen.algorithm} promises no privacy: there is nothing to attack.")
     effort = Effort(seed, budget, Randomness.replayable(seed).child("audit"))
-    for small in chosen.small_instances(effort.count(ROUNDS)):
+    for small in chosen.small_instances():
         if small.attack not in ATTACKS:
             known = ", ".join(map(repr, ATTACKS))
             raise InvalidInput(
@@ -108,46 +108,12 @@ def _enumeration(instance: Instance, effort: Effort) -> list[Finding]:
     return [worst, *([certified_law.frequencies(instance, worst.stream, effort.seed, runs=runs)] if first else [])]
 
 
-def _exponential_weights(instance: Instance, effort: Effort) -> list[Finding]:
-    return [certified_law.marginals(instance, attacks.random_stream(instance, effort.stream("weights")))]
-
-
-def _restarts(instance: Instance, effort: Effort) -> list[Finding]:
-    runs = effort.count(TRANSCRIPTS)
-    return [
-        certified_law.above_threshold(),
-        certified_law.isolation(instance, effort.stream("isolation"), runs=runs),
-    ]
-
-
-def _epochs(instance: Instance, effort: Effort) -> list[Finding]:
-    return [epochs(instance.plan, effort.stream("epochs"))]
-
-
-def _enumerated_arms(instance: Instance, effort: Effort) -> list[Finding]:
-    laws, stream = effort.count(ARM_LAWS), effort.stream(instance.label)
-    return [attacks.exact(instance, stream, laws=laws, law=arms.arms_law)]
-
-
-def _frequencies_of_arms(instance: Instance, effort: Effort) -> list[Finding]:
-    stream = attacks.random_stream(instance, effort.stream("arms"))
-    return [arms.frequencies_of_arms(instance, stream, effort.seed, runs=effort.count(RUNS))]
-
-
-def _unbiased_release(instance: Instance, effort: Effort) -> list[Finding]:
-    return [arms.unbiased(instance.plan)]
-
-
 def _running_sum(instance: Instance, effort: Effort) -> list[Finding]:
     """Probe the sum, move the draws of its lattice if it has one, and test the law of its noise."""
     found = [attacks.sums(instance.plan)]
     if isinstance(instance.plan, LatticePlan) and instance.plan.grid.units:
         found.append(attacks.lattice(instance.plan, effort.stream("lattice"), pairs=effort.count(PAIRS, 4)))
     return [*found, *_noise("sums", noise_laws.sum_noise)(instance, effort)]
-
-
-def _replayed_noise(instance: Instance, effort: Effort) -> list[Finding]:
-    return [attacks.replayed(instance, effort.stream("replay"), pairs=effort.count(PAIRS, 12))]
 
 
 def _noise(name: str, law: Callable[..., Finding]) -> Callable[[Instance, Effort], list[Finding]]:
@@ -160,10 +126,6 @@ def _noise(name: str, law: Callable[..., Finding]) -> Callable[[Instance, Effort
     return attack
 
 
-def _moved_sums(instance: Instance, effort: Effort) -> list[Finding]:
-    return [moved_sums(instance, effort.stream(instance.label), pairs=effort.count(PAIRS, 2))]
-
-
 def _integrated(law: Callable[[Plan, Feedback], Law], slack: float) -> Callable[[Instance, Effort], list[Finding]]:
     """Integrate a law in one dimension."""
 
@@ -174,19 +136,6 @@ def _integrated(law: Callable[[Plan, Feedback], Law], slack: float) -> Callable[
     return attack
 
 
-def _draws(instance: Instance, effort: Effort) -> list[Finding]:
-    count = effort.count(instance.effort, 30)
-    return [draws.law(instance, effort.source.child(instance.label), draws=count)]
-
-
-def _keep_probabilities(instance: Instance, effort: Effort) -> list[Finding]:
-    return [integration.coins(instance, effort.source.child("coins"), runs=effort.count(COIN_RUNS, 4))]
-
-
-def _minimisers(instance: Instance, effort: Effort) -> list[Finding]:
-    return [draws.release(instance, effort.source.child("release"), draws=effort.count(TRANSCRIPTS, 100))]
-
-
 def _many_noises(instance: Instance, effort: Effort) -> list[Finding]:
     stream = instance.alphabet.stream([0, len(instance.alphabet.symbols) - 1, 1])
     noises = np.linspace(-8.0, 8.0, effort.count(NOISES, 17)).tolist()
@@ -195,22 +144,41 @@ def _many_noises(instance: Instance, effort: Effort) -> list[Finding]:
 
 ATTACKS: dict[Attack, Callable[[Instance, Effort], list[Finding]]] = {
     "enumeration": _enumeration,
-    "exponential weights": _exponential_weights,
-    "restarts": _restarts,
-    "epochs": _epochs,
-    "enumerated arms": _enumerated_arms,
-    "frequencies of arms": _frequencies_of_arms,
-    "unbiased release": _unbiased_release,
+    "exponential weights": lambda small, effort: [
+        certified_law.marginals(small, attacks.random_stream(small, effort.stream("weights")))
+    ],
+    "restarts": lambda small, effort: [
+        certified_law.above_threshold(),
+        certified_law.isolation(small, effort.stream("isolation"), runs=effort.count(TRANSCRIPTS)),
+    ],
+    "epochs": lambda small, effort: [epochs(small.plan, effort.stream("epochs"))],
+    "enumerated arms": lambda small, effort: [
+        attacks.exact(small, effort.stream(small.label), laws=effort.count(ARM_LAWS), law=arms.arms_law)
+    ],
+    "frequencies of arms": lambda small, effort: [
+        arms.frequencies_of_arms(
+            small, attacks.random_stream(small, effort.stream("arms")), effort.seed, runs=effort.count(RUNS)
+        )
+    ],
+    "unbiased release": lambda small, effort: [arms.unbiased(small.plan)],
     "running sum": _running_sum,
-    "replayed noise": _replayed_noise,
+    "replayed noise": lambda small, effort: [
+        attacks.replayed(small, effort.stream("replay"), pairs=effort.count(PAIRS, 12))
+    ],
     "norm noise": _noise("norm noise", noise_laws.plan_noise),
     "cube noise": _noise("cube noise", noise_laws.cube_noise),
-    "moved sums": _moved_sums,
+    "moved sums": lambda small, effort: [moved_sums(small, effort.stream(small.label), pairs=effort.count(PAIRS, 2))],
     "integrated interval": _integrated(integration.interval_law, integration.QUADRATURE_SLACK),
     "integrated model": _integrated(integration.model_law, MODEL_SLACK),
-    "draws": _draws,
-    "keep probabilities": _keep_probabilities,
-    "minimisers": _minimisers,
+    "draws": lambda small, effort: [
+        draws.law(small, effort.source.child(small.label), draws=effort.count(small.effort, 30))
+    ],
+    "keep probabilities": lambda small, effort: [
+        integration.coins(small, effort.source.child("coins"), runs=effort.count(COIN_RUNS, 4))
+    ],
+    "minimisers": lambda small, effort: [
+        draws.release(small, effort.source.child("release"), draws=effort.count(TRANSCRIPTS, 100))
+    ],
     "many noises": _many_noises,
 }
 """What each kind of attack does."""

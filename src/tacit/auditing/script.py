@@ -1,22 +1,13 @@
-"""Randomness that follows a script: the shipped learner runs, and every coin says what it would do and how likely.
+"""The exact law of everything a learner releases, on small instances, and the exact curve of two neighbours.
 
 A learner draws only from the named streams it was started with. Here each stream hands out symbols in place of numbers:
-an exponential clock that was not read yet, a uniform coin, a race of Gumbel variables. A symbol becomes an outcome only
-when the learner compares or ranks it, and then the script is asked, with the exact probability of each outcome. One
-script walks through all outcomes (enumeration.py), another records a run and repeats it on other data
-(`tacit.auditing.tapes`). No second implementation of any learner is needed.
+an exponential clock that was not read yet, a uniform coin, a race of exponential variables. A symbol becomes an outcome
+only when the learner compares or ranks it, and then the script is asked, with the exact probability of each outcome.
+One script walks through all outcomes, another records a run and repeats it on other data (`tacit.auditing.tapes`). What
+has no finite set of outcomes (normal noise) is refused with `NotEnumerable`.
 
-What has no finite set of outcomes (normal noise) is refused here with `NotEnumerable`.
-
-Another value in the place of an attribute, for as long as an attack or a planted bug needs it.
-
-Laws of small selections: who wins a race of exponential variables, and what the answers tell of a threshold.
-
-The exact law of everything a learner releases, on small instances, and the exact curve of two neighbours.
-
-The shipped learner runs once for every outcome of its coins (script.py), so what is enumerated is the code
-that users run. The hockey-stick divergence of two such laws is the true delta(epsilon) of that pair of streams: no
-sampling, no confidence level. It must lie under the certified curve for every pair of neighbours.
+So what is enumerated is the code that users run. The hockey-stick divergence of two laws is the true delta(epsilon) of
+that pair of streams: no sampling, no confidence level. It must lie under the certified curve for all neighbours.
 """
 
 from __future__ import annotations
@@ -26,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, exp, expm1, floor, inf, log
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -105,36 +96,6 @@ def race_law(shift: FloatArray, factor: FloatArray) -> FloatArray:
     return np.asarray(law / law.sum())
 
 
-class NoiseLaw(Protocol):
-    """A symmetric law of noise around 0."""
-
-    def above(self, x: FloatArray) -> FloatArray:
-        """Compute P[noise > x]."""
-
-    def support(self) -> tuple[FloatArray, FloatArray]:
-        """Give points, and weights that integrate what varies on the noise's scale; the weights add up to 1."""
-
-
-@dataclass(frozen=True)
-class LaplaceLaw:
-    """Laplace noise in float64."""
-
-    scale: float
-
-    def above(self, x: FloatArray) -> FloatArray:
-        """Compute P[Lap(scale) > x]."""
-        tail = 0.5 * np.exp(-np.abs(x) / self.scale)
-        return np.where(x > 0, tail, 1 - tail)
-
-    def support(self) -> tuple[FloatArray, FloatArray]:
-        """Give Gauss-Legendre points on cells of a share of the scale."""
-        edges = np.linspace(-SCALES, SCALES, 2 * SCALES * CELLS_PER_SCALE + 1)
-        half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
-        unit = (middle[:, None] + half[:, None] * _PAIR).ravel()
-        weights = (half[:, None] * _PAIR_WEIGHTS).ravel() * 0.5 * np.exp(-np.abs(unit))
-        return self.scale * unit, weights / weights.sum()
-
-
 @dataclass(frozen=True)
 class GeometricLaw:
     """Two-sided geometric noise: P[z] proportional to e^{-rate |z|} on the integers."""
@@ -147,20 +108,23 @@ class GeometricLaw:
         return np.where(x >= 0, tail, 1 - tail)
 
     def support(self) -> tuple[FloatArray, FloatArray]:
-        """Give all integers that matter; if these are too many, the points of a Laplace law of this scale."""
+        """Give all integers that matter, or if these are too many a quadrature, and weights that add up to 1."""
         last = ceil(SCALES / self.rate)
-        if last > MOST_INTEGERS:
-            points, weights = LaplaceLaw(1 / self.rate).support()
-            return np.rint(points), weights
-        integers = np.arange(-last, last + 1.0)
-        weights = np.exp(-self.rate * np.abs(integers))
-        return integers, weights / weights.sum()
+        if last <= MOST_INTEGERS:
+            points = np.arange(-last, last + 1.0)
+            weights = np.exp(-self.rate * np.abs(points))
+            return points, weights / weights.sum()
+        edges = np.linspace(-SCALES, SCALES, 2 * SCALES * CELLS_PER_SCALE + 1)
+        half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+        unit = (middle[:, None] + half[:, None] * _PAIR).ravel()
+        weights = (half[:, None] * _PAIR_WEIGHTS).ravel() * np.exp(-np.abs(unit))
+        return np.rint(unit / self.rate), weights / weights.sum()
 
 
 class Threshold:
     """A hidden noisy threshold: points, and the weights that the answers so far leave them."""
 
-    def __init__(self, shift: float, law: NoiseLaw) -> None:
+    def __init__(self, shift: float, law: GeometricLaw) -> None:
         points, self._weights = law.support()
         self.nodes: FloatArray = shift + points
 
@@ -260,12 +224,6 @@ class Stream:
         """Give one of `high` equally likely outcomes."""
         return self._script.ask(self._name, lambda: [1 / int(high)] * int(high))
 
-    def laplace(self, location: float, scale: float, size: Any = None) -> NoisyNumber:
-        """Give a Laplace variable that was not read yet."""
-        if size is not None:
-            raise NotEnumerable(f"The stream {self._name!r} was asked for an array of Laplace noise.")
-        return NoisyNumber(self.decide, float(location), LaplaceLaw(float(scale)))
-
     def __getattr__(self, name: str) -> Any:
         raise NotEnumerable(f"The stream {self._name!r} was asked for {name}, which has no finite set of outcomes.")
 
@@ -356,7 +314,7 @@ class Coin(Bounded):
 class NoisyNumber:
     """A number plus noise of a known law. As a threshold it stays hidden: its law is updated by every answer."""
 
-    def __init__(self, decide: Decide, shift: float, law: NoiseLaw) -> None:
+    def __init__(self, decide: Decide, shift: float, law: GeometricLaw) -> None:
         self._decide = decide
         self.shift, self.law = shift, law
         self._hidden: Threshold | None = None
@@ -373,13 +331,11 @@ class NoisyNumber:
         """Check whether this noisy query exceeds a hidden threshold, or a number."""
         if self._read:
             raise NotEnumerable("One noisy number was compared twice as a query.")
-        if isinstance(other, NoisyNumber):
-            answer = other._answer(lambda hidden: self.law.above(hidden - self.shift), self._decide)
-        else:
-            above = float(self.law.above(np.asarray(float(other) - self.shift)))
-            answer = self._decide(lambda: (1 - above, above)) == 1
         self._read = True
-        return answer
+        if isinstance(other, NoisyNumber):
+            return other._answer(lambda hidden: self.law.above(hidden - self.shift), self._decide)
+        above = float(self.law.above(np.asarray(float(other) - self.shift)))
+        return self._decide(lambda: (1 - above, above)) == 1
 
     def __lt__(self, other: float) -> bool:
         """Check whether a hidden threshold lies below a query without noise."""

@@ -1,35 +1,22 @@
 """Record and replay: run on one stream, freeze what the mechanisms released, run again on a neighbour.
 
-Learners are built from mechanisms and post-processing. With the mechanisms' outputs frozen, everything else must be
-identical on the neighbour: the same actions, the same calls in the same order. If not, data reached a decision without
-passing a mechanism. And each mechanism's inputs may differ between the two runs by no more than was paid for: the
-shift of the inputs of running sums and noisy vectors over their noise gives the exact mu or epsilon of the run.
+With the mechanisms' outputs frozen, everything else must be identical on the neighbour: the same actions, the same
+calls in the same order. If not, data reached a decision without passing a mechanism. Each mechanism's inputs may differ
+by no more than was paid for: the shift of the inputs of running sums and noisy vectors over their noise gives the exact
+mu or epsilon of the run. The recorder swaps `Accumulator.add` and `NoisyVectors.release` inside its own context.
 
-The recorder is explicit: it swaps `Accumulator.add` and `NoisyVectors.release` inside its own context, and the streams
-are handed to the learner.
-
-Exact audit of running sums: the shipped accumulator is probed with unit noises, and its linear maps are read off.
-
-Released sums are A x + B z: x the data, z independent unit noises. One run of the accumulator on unit vectors of
-data without noise gives A, one on unit vectors of noise gives B; both come from the code that users run. Then
+Running sums are probed: released sums are A x + B z, x the data, z independent unit noises. One run of the shipped
+accumulator on unit vectors of data gives A, one on unit vectors of noise gives B. Then
 
     Gaussian noise:  mu = |B^+ A dx| exactly (infinite if A dx leaves the range of B: an outcome without noise),
     Laplace noise:   epsilon = |B^-1 A dx|_1 exactly, for B with one fresh noise a step;
     cube noise:      the same with the largest coordinate of each step's noise, added up over the steps.
 
-No sampling and no confidence level: noise that is too small by one part in a million is seen.
+Sums on a lattice are asked which other draws would have released the same on a neighbour: the differences of the two
+sequences of draws are what the noise has to hide, roundings and all. If there are none, the neighbours are told apart.
 
-Audit of sums on a lattice, in integers: which other draws would have released the same on a neighbour?
-
-The shipped accumulator runs on a stream with known draws. On the neighbour it is asked, step by step, for the draw
-that releases the same sum once more: what it adds to a sum is one with the draw, so a run with draws of zero tells by
-how much to move it. The differences of the two sequences of draws are what the noise has to hide, roundings and all.
-If no draw releases the same, the neighbours are told apart with certainty.
-
-Restarts on disjoint data: nothing of an epoch may reach the next one.
-
-Doubling promises the whole budget to each epoch, because no round's feedback enters two of them. With all outcomes
-frozen, two streams that differ in the first epoch only must make every later mechanism call with the same inputs.
+Epochs of a plan with doubling have the whole budget each, because no feedback enters two of them: streams that differ
+in the first epoch only must make every later call with the same inputs.
 """
 
 from __future__ import annotations
@@ -43,7 +30,6 @@ from math import inf, sqrt
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from tacit.accounting.curves import Curve, Gaussian, Pure, SamplerError
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
@@ -55,6 +41,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import Accumulator, LossRecords, Records, SummedRecords
 from tacit.noise.running_sums.running_sum import Grid, NoiseKind, RunningSum
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
+from tacit.runtime.doubling import Doubling
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
@@ -230,21 +217,11 @@ class Tape(Script):
 
 
 class TapeStream(Stream):
-    """Numbers from a real generator, kept on the tape; vectors of noise wait until they are added to something."""
+    """Numbers from a real generator, kept on the tape: what they decide is post-processing."""
 
     def __init__(self, tape: Tape, name: str) -> None:
         super().__init__(tape, name)
         self._tape = tape
-
-    def normal(self, location: float, scale: float, size: Any) -> Noise:
-        """Draw Gaussian noise that will be added to data."""
-        return Noise(self._tape, "gaussian", self._name, scale, lambda: self._tape.generator.normal(0.0, scale, size))
-
-    def laplace(self, location: float, scale: float, size: Any = None) -> Any:
-        """Draw Laplace noise that will be added to data."""
-        if size is None or self._tape.inside:
-            return super().laplace(location, scale) if size is None else self._numbers("laplace", location, scale, size)
-        return Noise(self._tape, "laplace", self._name, scale, lambda: self._tape.generator.laplace(0.0, scale, size))
 
     def standard_exponential(self, size: Any = None) -> Any:
         """Draw numbers: what they decide is post-processing here."""
@@ -263,21 +240,6 @@ class TapeStream(Stream):
 
     def __getattr__(self, name: str) -> Any:
         return lambda *arguments: self._numbers(name, *arguments)
-
-
-class Noise(NDArrayOperatorsMixin):
-    """Noise that waits for the data it will hide."""
-
-    def __init__(self, tape: Tape, kind: str, source: str, scale: float, fresh: Callable[[], FloatArray]) -> None:
-        self._tape, self._kind, self._source, self._scale, self._fresh = tape, kind, source, float(scale), fresh
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
-        value = inputs[0] if inputs[1] is self else inputs[1]
-        if ufunc is not np.add or method != "__call__":
-            raise NotEnumerable(f"Noise of stream {self._source!r} was used in {ufunc.__name__}, not added to data.")
-        return self._tape.release(
-            self._kind, self._source, np.asarray(value), self._scale, 1.0, lambda: value + self._fresh()
-        )
 
 
 class TapeRandomness(ScriptedRandomness):
@@ -339,15 +301,6 @@ class Replay:
     identical: bool
     reason: str
     loss: float
-
-
-@runtime_checkable
-class NormPlan(Protocol):
-    """A plan that draws noise with the density of a norm, if it does not stand on a lattice."""
-
-    @property
-    def norm(self) -> Norm:
-        """The norm; gradients and noise are measured in its dual."""
 
 
 def replayed(
@@ -434,8 +387,8 @@ def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
             growth += [growth[-1]] * (mechanism.steps - len(growth))
             grid: Grid | None = getattr(plan, "grid", None)
             whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
-            measured = isinstance(plan, NormPlan) and isinstance(plan.norm, Norm) and not whole
-            norms = plan.norm.dual_sizes if measured else None  # type: ignore[attr-defined]
+            norm = getattr(plan, "norm", None)
+            norms = norm.dual_sizes if isinstance(norm, Norm) and not whole else None
             loss = response(mechanism, head.scale, growth).loss(steps, norms)
         else:
             gaussian = head.kind == "gaussian"
@@ -557,17 +510,9 @@ def _quiet(sums: Accumulator, source: _Given, row: FloatArray, stretch: float) -
 _AFTER = 24
 
 
-@runtime_checkable
-class EpochPlan(Protocol):
-    """What this attack needs of a plan that starts again: the plan of each epoch."""
-
-    def epoch(self, index: int) -> Plan:
-        """Give the plan of this epoch."""
-
-
 def epochs(plan: Plan, generator: np.random.Generator) -> Finding:
     """Replay a change in the last round of the first epoch; compare all later calls."""
-    assert isinstance(plan, EpochPlan)
+    assert isinstance(plan, Doubling)
     first = plan.epoch(0)
     length = first.horizon or 1
     letters = alphabet(first)

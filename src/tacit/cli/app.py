@@ -18,8 +18,8 @@ from tacit.cli import demo, experiments, options, problems, run, service, store
 from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.errors import InvalidInput
+from tacit.planning.comparison import text_table
 from tacit.problems import Problem
-from tacit.report.html import write_report
 from tacit.report.plots import plot_regret
 from tacit.report.tables import plain_summary, summary_table
 from tacit.sweeps.records import Sweep
@@ -62,14 +62,12 @@ def simulate(
     environment: World = None,
     runs: Annotated[int, typer.Option(help="How many independent runs.")] = 20,
     seed: Annotated[int, typer.Option(help="Makes the runs repeatable.")] = 0,
-    late: Annotated[int, typer.Option(help="Feedback comes up to so many rounds later; beyond --delay: never.")] = 0,
-    missing: Annotated[float, typer.Option(help="Share of the rounds whose feedback never comes.")] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
 ) -> None:
     """The chosen plan runs against an environment."""
     options.check_picture(plot)
     stream = named_environment(environment or fitting_environment(problem), problem)
-    result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, late=late, missing=missing)
+    result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed)
     if plot is not None:
         plot_regret([result], plot)
     output.answer(result.summary(), result.to_dict())
@@ -153,9 +151,8 @@ def run_sweep(
         command=shlex.join(["tacit", *sys.argv[1:]]),
     )
     summaries = result.summaries()
-    last = f"{len(result):,} runs in {folder}; a page of it: tacit report {shlex.quote(str(folder))}"
     record = {"path": str(folder), "runs": len(result), "cells": [plain_summary(s) for s in summaries]}
-    output.answer(f"{summary_table(summaries).to_text()}\n{last}", record)
+    output.answer(f"{text_table(summary_table(summaries))}\n{len(result):,} runs in {folder}", record)
 
 
 def listed(problem: Part) -> Part:
@@ -189,21 +186,12 @@ add_commands(sweeps, run_sweep, [listed(kind) for kind in problems.SIMULATED], b
 def report(
     output: options.Output,
     results: Annotated[Path, typer.Argument(help="The folder or file that `tacit sweep` wrote.")],
-    page: Annotated[Path, typer.Option("--output", "-o", help="Where the page goes.")] = Path("report.html"),
-    title: Annotated[str, typer.Option(help="The page's title.")] = "",
-    text: Annotated[bool, typer.Option("--text", help="Only print the table; write no page.")] = False,
 ) -> None:
-    """Write what a sweep measured as one HTML page: pictures, sortable tables, contracts."""
-    options.check_folder(page)
+    """Print the table of what a sweep measured."""
     sweep = Sweep.read(results)
-    record = {"path": str(results), "runs": len(sweep)}
-    if text:
-        summaries = sweep.summaries()
-        table = summary_table(summaries).to_text()
-        output.answer(table.rstrip("\n"), record | {"cells": [plain_summary(s) for s in summaries]})
-        return
-    write_report(sweep, page, command=shlex.join(["tacit", *sys.argv[1:]]), title=title)
-    output.answer(f"{len(sweep):,} runs: {page}", record | {"page": str(page)})
+    summaries = sweep.summaries()
+    record = {"path": str(results), "runs": len(sweep), "cells": [plain_summary(s) for s in summaries]}
+    output.answer(text_table(summary_table(summaries)).rstrip("\n"), record)
 
 
 audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
@@ -265,30 +253,17 @@ def verify(
 
     Exit code 0: yes, 1: no, 2: not verifiable yet, 3: not private.
     """
-    text = read_contract(file)
+    if not file.exists():
+        raise InvalidInput(f"There is no file {str(file)!r}.")
     try:
-        verdict = tacit.verify(text)
+        verdict = tacit.verify(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{file} is not UTF-8 text.") from None
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from None
     output.answer(str(verdict), verdict.to_dict())
     if verdict.exit_code:
         raise typer.Exit(verdict.exit_code)
-
-
-def read_contract(file: Path) -> str:
-    """Return the text of a file that holds a JSON object."""
-    if not file.exists():
-        raise InvalidInput(f"There is no file {str(file)!r}.")
-    try:
-        text = file.read_text(encoding="utf-8")
-        found = json.loads(text)
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{file} is not UTF-8 text.") from None
-    except (ValueError, RecursionError):
-        raise InvalidInput(f"{file} is not JSON: a contract is what `tacit contract write` writes.") from None
-    if not isinstance(found, dict):
-        raise InvalidInput(f"{file} is no contract: that is a JSON object, as `tacit contract write` writes it.")
-    return text
 
 
 add_commands(written, write, problems.PLANNED)

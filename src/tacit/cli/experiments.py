@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -21,21 +21,6 @@ from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
 
 Named = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
-ArmNames = Annotated[
-    str, typer.Option("--arms", help="The names of the arms, with commas between them; the first is the default.")
-]
-Charged = Annotated[
-    str, typer.Option("--ledger", help="The ledger that is charged; made with this epsilon a month if needed.")
-]
-Epsilon = Annotated[float, typer.Option("--epsilon", help="Privacy budget of a person and calendar month.")]
-Delta = Annotated[float, typer.Option("--delta", help="Failure probability of the privacy.")]
-People = Annotated[float, typer.Option("--people-per-day", help="Expected persons a day.")]
-Score = Annotated[float, typer.Option("--score", help="The expected score of a person, from 0 to 1.")]
-Days = Annotated[int, typer.Option("--days", help="Of a version: 1, 2, 3 or 7 (0: as the noise asks for).")]
-Further = Annotated[
-    Path | None,
-    typer.Option("--design", help="A JSON file with further fields of the design, such as min_share and goal."),
-]
 Pid = Annotated[str, typer.Argument(metavar="PID", help="The person's pid, 32 hex digits, as SDKs compute it.")]
 LISTED = "{name:30} {state:8} version {version:<6} {what:14} {arms}"
 
@@ -50,13 +35,6 @@ class Here(NamedTuple):
 
 
 @contextmanager
-def here(path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None) -> Iterator[Here]:
-    """The options of all commands here: where a store is, and what its experiments keep beside it."""
-    with opened(path) as store, Experiments(store, replies=replies, key=key, witness=witness) as found:
-        yield Here(store, found)
-
-
-@contextmanager
 def here_anew(
     path: Place,
     replies: Replies = None,
@@ -66,12 +44,50 @@ def here_anew(
         bool, typer.Option("--new-key", help="Go on with another key, because the one of this store is lost.")
     ] = False,
 ) -> Iterator[Here]:
-    """The same options for who restores, and whether the key may be another one."""
+    """The options of who restores: where a store is, what its experiments keep beside it, and another key."""
     with (
         opened(path) as store,
         Experiments(store, replies=replies, key=key, witness=witness, new_key=new_key) as found,
     ):
         yield Here(store, found)
+
+
+def here(
+    path: Place, replies: Replies = None, key: Key = None, witness: Remembered = None
+) -> AbstractContextManager[Here]:
+    """The same options for all others, who keep the key."""
+    return here_anew(path, replies, key, witness)
+
+
+def designed(
+    name: Named,
+    arms: Annotated[
+        str, typer.Option("--arms", help="The names of the arms, with commas between them; the first is the default.")
+    ],
+    ledger: Annotated[
+        str, typer.Option("--ledger", help="The ledger that is charged; made with this epsilon a month if needed.")
+    ],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="Privacy budget of a person and calendar month.")],
+    delta: Annotated[float, typer.Option("--delta", help="Failure probability of the privacy.")] = 1e-6,
+    people: Annotated[float, typer.Option("--people-per-day", help="Expected persons a day.")] = 10_000.0,
+    score: Annotated[float, typer.Option("--score", help="The expected score of a person, from 0 to 1.")] = 0.1,
+    days: Annotated[int, typer.Option("--days", help="Of a version: 1, 2, 3 or 7 (0: as the noise asks for).")] = 0,
+    file: Annotated[
+        Path | None,
+        typer.Option("--design", help="A JSON file with further fields of the design, such as min_share and goal."),
+    ] = None,
+) -> Design:
+    """The design of a draft, from its options."""
+    given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
+    further = {} if file is None else _fields(file)
+    return Design.from_dict({**given, "name": name, "arms": arms.split(","), "days": days, **further})
+
+
+def in_store(
+    learner: Annotated[str, typer.Argument(metavar="LEARNER", help="A learner of arms in the same store.")],
+) -> str:
+    """The name of a learner, which is typed before that of the experiment."""
+    return learner
 
 
 def who() -> str:
@@ -103,51 +119,20 @@ def listed(output: options.Output, at: Here) -> None:
     output.answer("\n".join(lines) or "There is no experiment.", shown)
 
 
-def make(
-    output: options.Output,
-    at: Here,
-    name: Named,
-    arms: ArmNames,
-    ledger: Charged,
-    epsilon: Epsilon,
-    delta: Delta = 1e-6,
-    people: People = 10_000.0,
-    score: Score = 0.1,
-    days: Days = 0,
-    design: Further = None,
-) -> None:
+def make(output: options.Output, at: Here, made: Design) -> None:
     """Make a draft: contract, noise and what can be found in a month are shown, and nothing is charged."""
-    given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
-    _draft(output, at, _design(design, name=name, arms=arms.split(","), days=days, **given))
+    _draft(output, at, made, None)
 
 
-def import_arms(
-    output: options.Output,
-    at: Here,
-    learner: Annotated[str, typer.Argument(metavar="LEARNER", help="A learner of arms in the same store.")],
-    name: Named,
-    arms: ArmNames,
-    ledger: Charged,
-    epsilon: Epsilon,
-    delta: Delta = 1e-6,
-    people: People = 10_000.0,
-    score: Score = 0.1,
-    days: Days = 0,
-    design: Further = None,
-) -> None:
+def import_arms(output: options.Output, at: Here, learner: str, made: Design) -> None:
     """Make a draft that begins where a learner of arms is: its first shares are those with which arms were decided.
 
     Decisions are public, so this costs nothing. The learner stays as it is: end it when the experiment runs.
     """
-    given = {"epsilon": epsilon, "delta": delta, "ledger": ledger, "people_per_day": people, "score": score}
-    _draft(output, at, _design(design, name=name, arms=arms.split(","), days=days, **given), learner)
+    _draft(output, at, made, learner)
 
 
-def _design(file: Path | None, **given: Any) -> Design:
-    return Design.from_dict({**given, **({} if file is None else _fields(file))})
-
-
-def _draft(output: options.Output, at: Here, made: Design, learner: str | None = None) -> None:
+def _draft(output: options.Output, at: Here, made: Design, learner: str | None) -> None:
     if made.ledger not in at.store.ledgers:
         at.store.ledger(made.ledger, epsilon=made.epsilon, delta=made.delta, renews="monthly")
     found = at.experiments
@@ -257,8 +242,9 @@ def confirm(output: options.Output, at: Here) -> None:
     output.answer(f"The clock is right; {count} versions of its future are void.", {"void": count})
 
 
-for action in (make, start, stop, kill, results, contract, erase, held, confirm):
+add_command(app, make, at=here, made=designed)
+for action in (start, stop, kill, results, contract, erase, held, confirm):
     add_command(app, action, at=here)
 add_command(app, restore, at=here_anew)
 app.command("list")(joined(listed, at=here))
-app.command("import")(joined(import_arms, at=here))
+app.command("import")(joined(import_arms, at=here, learner=in_store, made=designed))

@@ -1,18 +1,12 @@
-"""The problems and the convex sets by name: the options that describe each, in one place for every command.
-
-Some sets have a size alone (`--domain ball --dim 3`), others are written out behind a colon, or stand in a file, a row
-a line, that is named behind `:@` (`--domain paths:s-a,a-t,s-t`, `--domain polytope:@rows.csv`).
-"""
+"""The problems and the convex sets by name: the options that describe each, in one place for every command."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from inspect import Parameter, Signature
-from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import tacit
@@ -32,144 +26,19 @@ SIZED: dict[str, Callable[[int, float, int], ConvexSet]] = {
 }
 """Sets that --dim, --radius and --chosen describe."""
 
-Rows = list[list[str]]
-
-
-def _nuclear(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    sides = rows[0][0].split("x")
-    if len(rows) > 1 or len(rows[0]) > 1 or len(sides) != 2:
-        raise _malformed("nuclear-ball")
-    tall, wide = (_whole(side, "nuclear-ball") for side in sides)
-    return tacit.domains.NuclearBall(tall, wide, radius)
-
-
-def _sides(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    ends = [cell.split("..") for row in rows for cell in row]
-    if any(len(pair) != 2 for pair in ends):
-        raise _malformed("box")
-    low, high = ([_number(pair[side], "box") for pair in ends] for side in (0, 1))
-    return tacit.domains.Box(np.array(low), np.array(high))
-
-
-def _paths(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    edges = _edges(rows, "paths")
-    return tacit.domains.Paths(edges, source=edges[0][0], sink=edges[-1][1])
-
-
-def _polytope(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    numbers = [[_number(cell, "polytope") for cell in row] for row in rows]
-    if len({len(row) for row in numbers}) != 1 or len(numbers[0]) < 2:
-        raise _malformed("polytope")
-    table = np.array(numbers)
-    return tacit.domains.Polytope(table[:, :-1], table[:, -1])
-
-
-def _matroid(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    groups = tuple(cell for row in rows for cell in row)
-    return tacit.domains.Matroid.partition(groups, chosen)
-
-
-def _submodular(rows: Rows, radius: float, chosen: int) -> ConvexSet:
-    values = tuple(_number(cell, "submodular-base") for row in rows for cell in row)
-    return tacit.domains.SubmodularBase.of_size(values)
-
-
-WRITTEN: dict[str, tuple[Callable[[Rows, float, int], ConvexSet], str]] = {
-    "box": (_sides, "box:-1..1,0..2, the ends of each coordinate"),
-    "nuclear-ball": (_nuclear, "nuclear-ball:3x4, rows and columns of the matrix"),
-    "spanning-trees": (
-        lambda rows, radius, chosen: tacit.domains.SpanningTrees(_edges(rows, "spanning-trees")),
-        "spanning-trees:a-b,b-c,a-c, the edges of the graph",
-    ),
-    "paths": (_paths, "paths:s-a,a-t,s-t, directed edges from the first one's tail to the last one's head"),
-    "polytope": (_polytope, "polytope:@rows.csv, a row of A and its bound b on each line, for A x <= b"),
-    "matroid": (_matroid, "matroid:red,red,blue, the group of each element; --chosen of each group at most"),
-    "submodular-base": (_submodular, "submodular-base:1,1.5,1.75, the function at sets of 1, 2, ... elements"),
-}
-"""Sets that are written out, and how."""
-
-NAMES = (*SIZED, *(name for name in WRITTEN if name not in SIZED))
-
-DomainName = Annotated[
-    str,
-    typer.Option(
-        "--domain",
-        help=f"The set: {', '.join(SIZED)}; or written out (a file behind @): "
-        f"{'; '.join(example for _, example in WRITTEN.values())}.",
-    ),
-]
-Dimension = Annotated[
-    int | None,
-    typer.Option("--dim", help="Coordinates of a point (birkhoff: rows of the matrix); not of sets written out."),
-]
+DomainName = Annotated[str, typer.Option("--domain", help=f"The set: {', '.join(SIZED)}.")]
+Dimension = Annotated[int | None, typer.Option("--dim", help="Coordinates of a point (birkhoff: rows of the matrix).")]
 Radius = Annotated[float, typer.Option(help="Radius of the balls, half width of the box.")]
-Chosen = Annotated[
-    int, typer.Option("--chosen", help="How many coordinates a k-subset takes, or a matroid of each group.")
-]
+Chosen = Annotated[int, typer.Option("--chosen", help="How many coordinates a k-subset takes.")]
 
 
 def domain_of(name: str, dim: int | None, radius: float, chosen: int = 1) -> ConvexSet:
     """The set of that name."""
-    kind, colon, text = name.partition(":")
-    if kind not in NAMES:
-        raise InvalidInput(f"--domain must be one of {', '.join(NAMES)}. Got {name!r} instead.")
-    if not colon:
-        if kind not in SIZED:
-            raise InvalidInput(f"--domain {kind} must be written out, as in {WRITTEN[kind][1]}.")
-        if dim is None:
-            raise InvalidInput(f"--domain {kind} needs --dim, the number of coordinates.")
-        return SIZED[kind](dim, radius, chosen)
-    if kind not in WRITTEN:
-        raise InvalidInput(f"--domain {kind} takes --dim, and nothing behind a colon. Got {name!r} instead.")
-    made = WRITTEN[kind][0](_rows(kind, text), radius, chosen)
-    if dim not in (None, made.dimension):
-        raise InvalidInput(f"--domain {kind} has {made.dimension} coordinates as it is written out; --dim says {dim}.")
-    return made
-
-
-def _rows(kind: str, text: str) -> Rows:
-    """Cells between commas; in a file a row a line."""
-    if text.startswith("@"):
-        path = Path(text[1:])
-        if not path.is_file():
-            raise InvalidInput(f"There is no file {text[1:]!r}, which --domain {kind} names.")
-        try:
-            lines = path.read_text("utf-8-sig").splitlines()
-        except UnicodeDecodeError:
-            raise InvalidInput(f"{text[1:]} is not UTF-8 text.") from None
-    else:
-        lines = text.split(";")
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines if line.strip()]
-    if not rows or not all(cell for row in rows for cell in row):
-        raise _malformed(kind)
-    return rows
-
-
-def _edges(rows: Rows, kind: str) -> list[tuple[str, str]]:
-    """Edges as tail-head, or in a file as a row of two."""
-    if len(rows) > 1 and all(len(row) == 2 for row in rows):
-        return [(tail, head) for tail, head in rows]
-    pairs = [cell.split("-") for row in rows for cell in row]
-    if any(len(pair) != 2 or not all(pair) for pair in pairs):
-        raise _malformed(kind)
-    return [(tail, head) for tail, head in pairs]
-
-
-def _number(text: str, kind: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise _malformed(kind) from None
-
-
-def _whole(text: str, kind: str) -> int:
-    if not text.isdecimal():
-        raise _malformed(kind)
-    return int(text)
-
-
-def _malformed(kind: str) -> InvalidInput:
-    return InvalidInput(f"--domain {kind} must be written out as in {WRITTEN[kind][1]}.")
+    if name not in SIZED:
+        raise InvalidInput(f"--domain must be one of {', '.join(SIZED)}. Got {name!r} instead.")
+    if dim is None:
+        raise InvalidInput(f"--domain {name} needs --dim, the number of coordinates.")
+    return SIZED[name](dim, radius, chosen)
 
 
 LOSSES: dict[str, type[LinkLoss]] = {
@@ -193,8 +62,7 @@ Improper = Annotated[
 ]
 
 InBox = Annotated[
-    str | None,
-    typer.Option("--domain", help="A set in place of the box, of --dim coordinates: ball, simplex, polytope:1,0,1;..."),
+    str | None, typer.Option("--domain", help="A set in place of the box, of --dim coordinates: ball, simplex, ...")
 ]
 
 

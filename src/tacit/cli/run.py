@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from math import isnan
@@ -31,39 +31,6 @@ from tacit.noise.randomness import Randomness
 from tacit.problems import Problem
 
 
-class InMemory:
-    """A learner that ends with the program."""
-
-    goes_on = ""
-
-    def __init__(self, plan: tacit.Comparison, randomness: Randomness | None) -> None:
-        self.plan = plan
-        self.rounds = 0
-        self._learner = plan.start(randomness)
-
-    @property
-    def switches(self) -> int:
-        """How often the decision has changed."""
-        return self._learner.switches
-
-    @property
-    def guarantee(self) -> tacit.Guarantee:
-        """The contract."""
-        return self._learner.guarantee
-
-    def play(self, context: Any = None) -> Any:
-        """The decision of the round in hand, in its context if it has one."""
-        return self._learner.play(context)
-
-    def observe(self, feedback: Any) -> None:
-        """End the round in hand."""
-        self._learner.observe(feedback)
-        self.rounds += 1
-
-    def close(self) -> None:
-        """Nothing is open."""
-
-
 class InStore:
     """A learner in a store: its last round is still in hand if the program ended before its feedback was kept."""
 
@@ -71,12 +38,12 @@ class InStore:
 
     def __init__(self, store: tacit.Store, live: tacit.Live) -> None:
         self.close = store.close
-        self.plan = live.plan
+        self.plan = live.plan.plan
         self.guarantee = live.guarantee
         self._live = live
-        self.rounds = live.rounds
-        self._decision = next((open for open in live.waiting if open.round == self.rounds - 1), None)
-        self.rounds -= self._decision is not None
+        rounds = live.rounds
+        self._decision = next((open for open in live.waiting if open.round == rounds - 1), None)
+        self.kept = rounds - (self._decision is not None)
 
     @property
     def switches(self) -> int:
@@ -91,26 +58,20 @@ class InStore:
 
     def observe(self, feedback: Any) -> None:
         """End the round in hand once its feedback is durable."""
-        self._live.settle(self.rounds, feedback)
+        assert self._decision is not None
+        self._live.settle(self._decision.round, feedback)
         self._decision = None
-        self.rounds += 1
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the options say about where decisions come from.
+    """What the options say about where decisions come from."""
 
-    Attributes:
-        seed: makes the noise replayable.
-        store: the file or address of a store, or None.
-        name: the learner's name in it.
-    """
+    seed: int | None  # makes the noise replayable
+    store: str | None = None  # its file or address
+    name: str | None = None  # the learner's name in it
 
-    seed: int | None
-    store: str | None = None
-    name: str | None = None
-
-    def start(self, problem: Problem, privacy: dict[str, Any]) -> InMemory | InStore:
+    def start(self, problem: Problem, privacy: dict[str, Any]) -> tacit.Learner | InStore:
         """Plan, and begin or go on."""
         if (self.store is None) != (self.name is None):
             raise InvalidInput(
@@ -118,7 +79,7 @@ class Source:
             )
         randomness = None if self.seed is None else Randomness.replayable(self.seed)
         if self.store is None or self.name is None:
-            return InMemory(tacit.plan(problem, **privacy), randomness)
+            return tacit.plan(problem, **privacy).start(randomness)
         if isinstance(problem, tacit.Arms):
             from tacit.store.store import ARMS_DEPRECATED  # with the store itself, which few runs have
 
@@ -199,11 +160,11 @@ def decide(
     if problem.horizon is not None and (stream.length or 0) > problem.horizon:
         raise _too_long(stream, problem)
     learner = source.start(problem, privacy)
-    with closing(learner), stopping() as stop:
+    with closing(learner) if isinstance(learner, InStore) else nullcontext(), stopping() as stop:
         talk = Conversation(learner, stream, feedback, show, output, stop, context)
         with talk.told():
             more = talk.decide(problem.horizon)
-        summary(learner, output)
+        summary(learner, talk.rounds, output)
     if more:
         raise _too_long(stream, problem)
 
@@ -212,7 +173,7 @@ def decide(
 class Conversation:
     """Decisions out and rows in; `shown` counts the decisions that somebody may have seen."""
 
-    learner: InMemory | InStore
+    learner: tacit.Learner | InStore
     stream: Stream
     feedback: Feedback
     show: Show
@@ -220,20 +181,22 @@ class Conversation:
     stop: Stop
     context: Feedback | None = None
     shown: int = 0
+    rounds: int = 0  # that are over
 
     def decide(self, horizon: int | None) -> bool:
         """Decide for every row; whether there are more rows than rounds."""
         learner, stream, stop = self.learner, self.stream, self.stop
+        self.rounds = learner.kept if isinstance(learner, InStore) else 0
         if not stream.waits:  # a file begins with the rows that were kept already
-            deque(islice(stream.rows, learner.rounds), maxlen=0)
+            deque(islice(stream.rows, self.rounds), maxlen=0)
         try:
-            while learner.rounds != horizon and not stop.asked:
+            while self.rounds != horizon and not stop.asked:
                 known = None
                 if self.context:
                     row = stop.next_row(stream.rows)
                     if row is None:
                         break
-                    known = self.context(row, f"Row {2 * learner.rounds + 1} of {stream.name}")
+                    known = self.context(row, f"Row {2 * self.rounds + 1} of {stream.name}")
                 line = self._line(learner.play(known))
                 if stream.waits:  # someone at the other end needs the decision before the feedback exists
                     self._write(line)
@@ -242,9 +205,10 @@ class Conversation:
                     break
                 if not stream.waits:
                     self._write(line)
-                number = (learner.rounds + 1) * (2 if self.context else 1)
+                number = (self.rounds + 1) * (2 if self.context else 1)
                 # A row without numbers is a round without feedback.
                 learner.observe(self.feedback(row, f"Row {number} of {stream.name}") if row else None)
+                self.rounds += 1
             else:
                 return stop.next_row(stream.rows) is not None
             sys.stdout.flush()
@@ -265,12 +229,14 @@ class Conversation:
 
     def _line(self, decision: Any) -> str:
         text, entries = self.show(decision)
-        return json.dumps({"round": self.learner.rounds + 1, **entries}) if self.output.as_json else text
+        return json.dumps({"round": self.rounds + 1, **entries}) if self.output.as_json else text
 
     def _write(self, line: str) -> None:
         self.shown += 1
         sys.stdout.write(line + "\n")
-        if self.stream.waits or self.learner.goes_on:  # a row that is kept is not read again: its line must be out
+        if self.stream.waits or isinstance(
+            self.learner, InStore
+        ):  # a row that is kept is not read again: its line must be out
             sys.stdout.flush()
 
     def _spent(self) -> str:
@@ -278,7 +244,8 @@ class Conversation:
             return ""
         guarantee = self.learner.guarantee
         spent = f"epsilon={rounded_up(guarantee.epsilon())} at delta={rounded_up(guarantee.at_delta, 6)}"
-        return f" Decisions were shown: {spent} is spent.{self.learner.goes_on}"
+        goes_on = self.learner.goes_on if isinstance(self.learner, InStore) else ""
+        return f" Decisions were shown: {spent} is spent.{goes_on}"
 
 
 def _too_long(stream: Stream, problem: Problem) -> InvalidInput:
@@ -315,12 +282,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def summary(learner: InMemory | InStore, output: Output) -> None:
+def summary(learner: tacit.Learner | InStore, rounds: int, output: Output) -> None:
     """What was done and under which contract. Losses and regret are private: they are not shown."""
     plan = learner.plan
-    bound, vacuous = float(plan.regret_bound), plan.plan.vacuous
+    bound, vacuous = float(plan.regret_bound), plan.vacuous
     text = (
-        f"{plan.algorithm}: {counted(learner.rounds, 'round')}, {counted(learner.switches, 'switch', 'switches')}, "
+        f"{plan.algorithm}: {counted(rounds, 'round')}, {counted(learner.switches, 'switch', 'switches')}, "
         f"certified regret {rounded_up(bound)}\n{learner.guarantee}"
     )
     if vacuous:
@@ -330,7 +297,7 @@ def summary(learner: InMemory | InStore, output: Output) -> None:
         )
     record = {
         "algorithm": plan.algorithm,
-        "rounds": learner.rounds,
+        "rounds": rounds,
         "switches": learner.switches,
         "certified_regret": bound,
         "vacuous": vacuous,

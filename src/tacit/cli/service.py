@@ -17,14 +17,9 @@ from tacit.experiments.experiments import Experiments
 from tacit.server.tokens import Tokens
 from tacit.validation import require
 
-Where = Annotated[
-    str,
-    typer.Option("--store", envvar="TACIT_STORE", help="File or PostgreSQL address that keeps learners and ledgers."),
-]
-Kept = Annotated[
-    str | None,
-    typer.Option("--store", envvar="TACIT_STORE", help="File or PostgreSQL address that keeps learners and ledgers."),
-]
+STORE = typer.Option(
+    "--store", envvar="TACIT_STORE", help="File or PostgreSQL address that keeps learners and ledgers."
+)
 Host = Annotated[
     str,
     typer.Option(envvar="TACIT_HOST", help="Where to listen; other machines reach it only if this is not 127.0.0.1."),
@@ -68,7 +63,7 @@ Browser = Annotated[bool, typer.Option(help="Whether --demo opens a browser.")]
 
 def serve(
     output: options.Output,
-    store: Kept = None,
+    store: Annotated[str | None, STORE] = None,
     host: Host = "127.0.0.1",
     port: Port = 8000,
     quiet: Quiet = False,
@@ -88,7 +83,7 @@ def serve(
         raise InvalidInput("tacit serve takes --store FILE, or --demo to see an example, not both.")
     if store is None and not demo:
         raise InvalidInput("tacit serve needs --store FILE, or --demo to see an example.")
-    for module in ("fastapi", "uvicorn", "prometheus_client", "jinja2"):
+    for module in ("fastapi", "uvicorn", "httptools", "prometheus_client", "jinja2"):
         require(module, "serve")
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("tacit").setLevel(logging.WARNING if quiet or demo else logging.INFO)
@@ -102,7 +97,7 @@ def serve(
 
     def shown(page: str, opened: bool) -> None:
         where = "A browser shows it" if opened else "Open this address in a browser (it signs in by itself)"
-        text = f"Three learners at work, in a store that is removed at the end (Ctrl-C). {where}:\n{page}"
+        text = f"An experiment and a learner at work, in a store that is removed at the end (Ctrl-C). {where}:\n{page}"
         output.answer(text, {"address": page.partition("/#")[0], "page": page, "browser": opened})
         sys.stdout.flush()
 
@@ -166,7 +161,7 @@ Revoke = Annotated[int | None, typer.Option(help="End the token of this number."
 
 def token(
     output: options.Output,
-    store: Where,
+    store: Annotated[str, STORE],
     scopes: Scopes = None,
     name: Whose = "",
     days: Days = None,

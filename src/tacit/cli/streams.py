@@ -1,4 +1,4 @@
-"""Streams of numbers in and decisions out: CSV, NDJSON and Parquet, from a file or standard input.
+"""Streams of numbers in and decisions out: CSV and NDJSON, from a file or standard input.
 
 Rows are read one at a time, after the decision of their round was written, so another program can sit at
 the other end of the pipe. Rows are private: an error names the row, the column and what is allowed, never a value.
@@ -17,12 +17,12 @@ from io import TextIOWrapper
 from itertools import chain
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from tacit.errors import InvalidInput
-from tacit.validation import check_dimension, require
+from tacit.validation import check_dimension
 
-FORMATS = ("csv", "ndjson", "parquet")
+FORMATS = ("csv", "ndjson")
 NUMBER = re.compile(r"[ \t]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*")
 """A number as programs write it; Python's float also takes 1_0, nan, and the digits of other scripts."""
 BYTE_ORDER_MARK = "\ufeff"
@@ -53,20 +53,16 @@ def open_stream(source: str, format: str | None, columns: int | None = None) -> 
     """
     if columns is not None:
         check_dimension("a stream", "columns", columns)
-    kind = format or ({".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}.get(Path(source).suffix, "csv"))
-    if kind not in FORMATS:
-        raise InvalidInput(f"--format must be one of {', '.join(FORMATS)}. Got {kind!r} instead.")
+    kind = format or ("ndjson" if Path(source).suffix in (".ndjson", ".jsonl") else "csv")
+    _check_format(kind)
     name = "standard input" if source == "-" else source
     if source != "-" and not Path(source).is_file():
         raise InvalidInput(f"There is no file {source!r}.")
-    if kind == "parquet":
-        stream = _parquet(source, name)
-    elif source == "-" and columns is not None:
+    if source == "-" and columns is not None:
         parse, names = _csv_values if kind == "csv" else _json_values, _numbered(columns)
         return Stream(name, names, _rows(_lines(source, name), name, names, parse), None)
-    else:
-        length = None if source == "-" else sum(1 for _ in _lines(source, name))
-        stream = (_csv if kind == "csv" else _ndjson)(_lines(source, name), name, length)
+    length = None if source == "-" else sum(1 for _ in _lines(source, name))
+    stream = (_csv if kind == "csv" else _ndjson)(_lines(source, name), name, length)
     if columns is not None and len(stream.columns) != columns:
         raise InvalidInput(f"{name} has {len(stream.columns)} columns; the options say {columns}.")
     return stream
@@ -78,10 +74,7 @@ def open_replies(format: str | None, context: int = 0) -> Stream:
     An empty line, or null, is a reply that never came; it becomes NaN, which cannot be written otherwise. With a
     context of so many numbers their line comes first, then that of the reply, in turns.
     """
-    if format not in (None, "csv", "ndjson"):
-        raise InvalidInput(
-            f"--format must be csv or ndjson where replies are read line by line. Got {format!r} instead."
-        )
+    _check_format(format or "csv")
     name, columns = "standard input", ["loss"]
     lines = _lines("-", name, blank=True)
     parse = _json_reply if format == "ndjson" else _csv_reply
@@ -89,6 +82,11 @@ def open_replies(format: str | None, context: int = 0) -> Stream:
         return Stream(name, columns, _rows(lines, name, columns, parse, missing=True), None)
     before = _numbered(context), _json_values if format == "ndjson" else _csv_values
     return Stream(name, columns, _turns(lines, name, before, (columns, parse)), None)
+
+
+def _check_format(format: str) -> None:
+    if format not in FORMATS:
+        raise InvalidInput(f"--format must be {' or '.join(FORMATS)}. Got {format!r} instead.")
 
 
 Parse = Callable[[str, str, Sequence[str]], Sequence[object]]
@@ -210,38 +208,6 @@ def _json(line: str, row: str) -> list[object] | dict[str, object]:
     if not isinstance(values, list | dict) or not values:
         raise InvalidInput(f"{row} must be a JSON list or object of numbers.")
     return values
-
-
-def _parquet(source: str, name: str) -> Stream:
-    if source == "-":
-        raise InvalidInput("Parquet cannot be read from standard input: give a file.")
-    types, parquet = require("pyarrow.types", "cli"), require("pyarrow.parquet", "cli")
-    try:
-        table = parquet.ParquetFile(source)
-    except Exception as error:
-        raise InvalidInput(f"{name} is not a Parquet file ({type(error).__name__}).") from None
-    columns = _checked_names(list(table.schema_arrow.names), name)
-    for column, kind in zip(columns, table.schema_arrow.types, strict=True):
-        if not (types.is_integer(kind) or types.is_floating(kind)):
-            raise InvalidInput(f"Column {column!r} of {name} has type {kind}; expected numbers.")
-    if not table.metadata.num_rows:
-        raise InvalidInput(f"{name} is empty: expected one row of numbers per round.")
-    return Stream(name, columns, _parquet_rows(table, name, columns), table.metadata.num_rows)
-
-
-def _parquet_rows(table: Any, name: str, columns: Sequence[str]) -> Iterator[list[float]]:
-    batches, number = table.iter_batches(batch_size=4096), 0
-    while True:
-        try:
-            batch = next(batches, None)
-        except (OSError, ValueError):  # pyarrow's errors are of these kinds
-            raise InvalidInput(f"{name} is damaged after row {number}.") from None
-        if batch is None:
-            return
-        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            number += 1
-            silent = all(value is None for value in values)
-            yield [] if silent else _finite(values, f"Row {number} of {name}", columns)
 
 
 def _lines(source: str, name: str, blank: bool = False) -> Iterator[str]:

@@ -30,17 +30,14 @@ class _CentredSet(FullDimensionalSet, BarrierSet):
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates."""
         return self.dim
 
     @cached_property
     def centre(self) -> FloatArray:
-        """The origin."""
         return read_only(np.zeros(self.dim))
 
     @property
     def diameter(self) -> float:
-        """Twice the radius."""
         return 2.0 * self.radius
 
 
@@ -54,12 +51,10 @@ class Ball(_CentredSet):
 
     @property
     def inner_radius(self) -> float:
-        """The radius itself."""
         return self.radius
 
     @property
     def barrier(self) -> Barrier:
-        """-ln(1 - |x|^2/r^2), which is 0 at the origin."""
         return BallBarrier(self.dim, self.radius)
 
     def barrier_stiffness(self, slope: float) -> float:
@@ -97,12 +92,10 @@ class L1Ball(_CentredSet):
 
     @property
     def inner_radius(self) -> float:
-        """The distance from the origin to the facets."""
         return self.radius / math.sqrt(self.dim)
 
     @property
     def barrier(self) -> Barrier:
-        """The barrier of `L1Barrier`, which is 0 at the origin."""
         return L1Barrier(self.dim, self.radius)
 
     def barrier_stiffness(self, slope: float) -> float:
@@ -133,17 +126,14 @@ class BallBarrier(Barrier):
 
     @property
     def parameter(self) -> float:
-        """One, whatever the dimension."""
         return 1.0
 
     def value(self, point: ArrayLike) -> float:
-        """The barrier at the point, infinite outside the open ball."""
         scaled = self._scaled(point)
         squared = float(scaled @ scaled)
         return -math.log1p(-squared) if squared < 1.0 else math.inf
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        """2 z/(r(1 - |z|^2)) with z = x/r."""
         scaled, slack = self._interior(point)
         return scaled * (2.0 / (slack * self._radius))
 
@@ -179,11 +169,9 @@ class L1Barrier(Barrier):
 
     @property
     def parameter(self) -> float:
-        """Two for each coordinate, and one for the sum."""
         return 2.0 * self._dim + 1.0
 
     def value(self, point: ArrayLike) -> float:
-        """The barrier at the point, infinite outside the open l1 ball."""
         checked = self._checked(point)
         if not np.abs(checked).sum() < self._radius:
             return math.inf

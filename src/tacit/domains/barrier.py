@@ -66,15 +66,12 @@ class HullBarrier(Barrier):
         return self._ambient.parameter
 
     def value(self, point: ArrayLike) -> float:
-        """The barrier at the point with these hull coordinates."""
         return self._ambient.value(self._point(point))
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        """Q^T g, for the basis Q of the hull."""
         return self._restrict(self._ambient.gradient(self._point(point)))
 
     def hessian(self, point: ArrayLike) -> FloatArray:
-        """Q^T H Q, for the basis Q of the hull."""
         half = self._restrict(self._ambient.hessian(self._point(point)))
         return self._restrict(half.T)
 

@@ -42,32 +42,26 @@ class Box(FullDimensionalSet, BarrierSet):
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates."""
         return len(self.low)
 
     @cached_property
     def centre(self) -> FloatArray:
-        """The midpoint."""
         return read_only(self.low / 2.0 + self.high / 2.0)
 
     @cached_property
     def inner_radius(self) -> float:
-        """Half of the shortest side."""
         return float((self.high / 2.0 - self.low / 2.0).min())
 
     @cached_property
     def radius(self) -> float:
-        """Half of the diagonal."""
         return float(np.linalg.norm(self.high / 2.0 - self.low / 2.0))
 
     @property
     def diameter(self) -> float:
-        """The diagonal."""
         return 2.0 * self.radius
 
     @property
     def barrier(self) -> Barrier:
-        """-sum ln((x - low)(high - x)), shifted to 0 at the centre."""
         return BoxBarrier(self.low, self.high)
 
     def barrier_stiffness(self, slope: float) -> float:
@@ -94,11 +88,9 @@ class BoxBarrier(Barrier):
 
     @property
     def parameter(self) -> float:
-        """One for each facet."""
         return 2.0 * len(self._low)
 
     def value(self, point: ArrayLike) -> float:
-        """The barrier at the point, infinite outside the open box."""
         below, above = self._slacks(point)
         if not (below.min() > 0.0 and above.min() > 0.0):
             return math.inf
@@ -106,12 +98,10 @@ class BoxBarrier(Barrier):
         return float(-(np.log(below / half) + np.log(above / half)).sum())
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        """1/(high - x) - 1/(x - low)."""
         below, above = self._interior(point)
         return 1.0 / above - 1.0 / below
 
     def hessian(self, point: ArrayLike) -> FloatArray:
-        """A diagonal matrix."""
         below, above = self._interior(point)
         return np.diag(above**-2.0 + below**-2.0)
 

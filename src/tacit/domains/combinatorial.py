@@ -31,12 +31,10 @@ class KSubsets(FixedSumSet):
 
     @property
     def dimension(self) -> int:
-        """The size of the ground set."""
         return self.n
 
     @cached_property
     def centre(self) -> FloatArray:
-        """Every element with the same share."""
         return read_only(np.full(self.n, self.k / self.n))
 
     @property
@@ -46,12 +44,10 @@ class KSubsets(FixedSumSet):
 
     @property
     def radius(self) -> float:
-        """The distance from the centre to every vertex."""
         return math.sqrt(self.k * (self.n - self.k) / self.n)
 
     @property
     def diameter(self) -> float:
-        """The distance of two subsets that overlap as little as possible."""
         return math.sqrt(2.0 * min(self.k, self.n - self.k))
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
@@ -81,12 +77,10 @@ class Birkhoff(ConvexSet):
 
     @property
     def dimension(self) -> int:
-        """The number of entries of a matrix."""
         return self.k**2
 
     @property
     def hull_dimension(self) -> int:
-        """(k-1)^2: rows and columns sum to 1."""
         return (self.k - 1) ** 2
 
     @property
@@ -96,7 +90,6 @@ class Birkhoff(ConvexSet):
 
     @cached_property
     def centre(self) -> FloatArray:
-        """The matrix with all entries 1/k."""
         return read_only(np.full(self.k**2, 1.0 / self.k))
 
     @property
@@ -106,12 +99,10 @@ class Birkhoff(ConvexSet):
 
     @property
     def radius(self) -> float:
-        """The distance from the centre to every permutation."""
         return math.sqrt(self.k - 1)
 
     @property
     def diameter(self) -> float:
-        """The distance of two permutations that differ everywhere."""
         return math.sqrt(2.0 * self.k)
 
     def lift(self, direction: FloatArray) -> FloatArray:

@@ -202,7 +202,6 @@ class FullDimensionalSet(ConvexSet):
 
     @property
     def hull_dimension(self) -> int:
-        """The dimension of the space."""
         return self.dimension
 
     @property
@@ -211,11 +210,9 @@ class FullDimensionalSet(ConvexSet):
         return np.eye(self.dimension)
 
     def lift(self, direction: FloatArray) -> FloatArray:
-        """Give the direction itself."""
         return self._vectors(direction, self.dimension)
 
     def restrict(self, direction: FloatArray) -> FloatArray:
-        """Give the direction itself."""
         return self._vectors(direction, self.dimension)
 
 
@@ -225,12 +222,10 @@ class FixedSumSet(ConvexSet):
 
     @property
     def hull_dimension(self) -> int:
-        """One less than the number of coordinates: their sum is fixed."""
         return self.dimension - 1
 
     @cached_property
     def hull_basis(self) -> FloatArray:
-        """An orthonormal basis of the vectors with sum 0."""
         return read_only(complement_of_ones(self.dimension))
 
 
@@ -250,12 +245,10 @@ class MeasuredSet(ConvexSet):
 
     @property
     def centre(self) -> FloatArray:
-        """The centre of the inner ball."""
         return self._inner_ball[0]
 
     @property
     def inner_radius(self) -> float:
-        """The radius of the inner ball."""
         return self._inner_ball[1]
 
     @cached_property

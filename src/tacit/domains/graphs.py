@@ -32,7 +32,6 @@ class _EdgeSets(ZeroOneSet):
 
     @property
     def dimension(self) -> int:
-        """The number of edges."""
         return len(self.edges)
 
     @cached_property

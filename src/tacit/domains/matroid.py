@@ -92,7 +92,6 @@ class Matroid(ZeroOneSet):
 
     @property
     def dimension(self) -> int:
-        """The number of elements."""
         return len(self.ground)
 
     @cached_property
@@ -178,7 +177,6 @@ class SubmodularBase(ProbedSet):
 
     @property
     def dimension(self) -> int:
-        """The number of elements."""
         return self.dim
 
     @cached_property

@@ -64,12 +64,10 @@ class ProbedSet(MeasuredSet):
 
     @property
     def hull_dimension(self) -> int:
-        """The dimension of the affine hull."""
         return int(self._hull.basis.shape[1])
 
     @property
     def hull_basis(self) -> FloatArray:
-        """An orthonormal basis of the directions of the hull."""
         return self._hull.basis
 
     @cached_property
@@ -186,7 +184,6 @@ class OracleSet(ProbedSet):
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates."""
         return self.coordinates
 
     def _minimize(self, direction: FloatArray) -> FloatArray:

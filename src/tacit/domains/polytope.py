@@ -49,12 +49,10 @@ class Polytope(MeasuredSet, FullDimensionalSet, BarrierSet):
 
     @property
     def dimension(self) -> int:
-        """The number of columns of A."""
         return int(self.A.shape[1])
 
     @cached_property
     def barrier(self) -> Barrier:
-        """The logarithmic barrier, shifted to be at least 0."""
         return LogarithmicBarrier(self.A, self.b, self.centre)
 
     @cached_property
@@ -139,20 +137,16 @@ class LogarithmicBarrier(Barrier):
 
     @property
     def parameter(self) -> float:
-        """One for each row."""
         return float(len(self._bounds))
 
     def value(self, point: ArrayLike) -> float:
-        """The barrier at the point, infinite outside the interior."""
         slack = self._slack(point)
         return float(-np.log(slack).sum()) - self._lowest if slack.min() > 0.0 else math.inf
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        """The sum of a_i/slack_i."""
         return (1.0 / self._interior(point)) @ self._rows
 
     def hessian(self, point: ArrayLike) -> FloatArray:
-        """The sum of a_i a_i^T/slack_i^2."""
         scaled = self._rows / self._interior(point)[:, None]
         return scaled.T @ scaled
 

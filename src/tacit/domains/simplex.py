@@ -29,32 +29,26 @@ class Simplex(FixedSumSet, BarrierSet):
 
     @property
     def dimension(self) -> int:
-        """The number of outcomes."""
         return self.dim
 
     @cached_property
     def centre(self) -> FloatArray:
-        """The uniform distribution."""
         return read_only(np.full(self.dim, 1.0 / self.dim))
 
     @property
     def inner_radius(self) -> float:
-        """The distance from the centre to the facets, 1/sqrt(n(n-1))."""
         return 1.0 / math.sqrt(self.dim * (self.dim - 1))
 
     @property
     def radius(self) -> float:
-        """The distance from the centre to the vertices."""
         return math.sqrt(1.0 - 1.0 / self.dim)
 
     @property
     def diameter(self) -> float:
-        """The distance of any two vertices."""
         return math.sqrt(2.0)
 
     @property
     def barrier(self) -> Barrier:
-        """The entropy-like barrier -sum ln(n x_i), which is 0 at the centre."""
         return SimplexBarrier(self.dim)
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
@@ -77,20 +71,16 @@ class SimplexBarrier(Barrier):
 
     @property
     def parameter(self) -> float:
-        """One for each facet."""
         return float(self._dim)
 
     def value(self, point: ArrayLike) -> float:
-        """The barrier at the point, infinite unless all coordinates are positive."""
         checked = self._checked(point)
         return float(-np.log(self._dim * checked).sum()) if checked.min() > 0.0 else math.inf
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        """The gradient in ambient coordinates."""
         return -1.0 / self._interior(point)
 
     def hessian(self, point: ArrayLike) -> FloatArray:
-        """The Hessian in ambient coordinates."""
         return np.diag(self._interior(point) ** -2.0)
 
     def _checked(self, point: ArrayLike) -> FloatArray:

@@ -39,12 +39,10 @@ class NuclearBall(FullDimensionalSet, ProjectableSet):
 
     @property
     def dimension(self) -> int:
-        """The number of entries of a matrix."""
         return self.rows * self.columns
 
     @cached_property
     def centre(self) -> FloatArray:
-        """The zero matrix."""
         return read_only(np.zeros(self.dimension))
 
     @property
@@ -54,7 +52,6 @@ class NuclearBall(FullDimensionalSet, ProjectableSet):
 
     @property
     def diameter(self) -> float:
-        """Twice the radius."""
         return 2.0 * self.radius
 
     def _minimize(self, direction: FloatArray) -> FloatArray:

@@ -1,23 +1,16 @@
 """Streams of losses: adversaries, random worlds, records. They know no learner."""
 
 from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms, LoggedArms
-from tacit.environments.bandit import Assignment, MovingTarget, Pricing, Routing
+from tacit.environments.bandit import MovingTarget, Routing
 from tacit.environments.contextual import DigitContexts, LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
-from tacit.environments.policies import (
-    DigitPolicies,
-    LonelyPolicy,
-    NeedlePolicy,
-    RotatingActions,
-    SkilledPolicies,
-)
+from tacit.environments.policies import DigitPolicies, NeedlePolicy, SkilledPolicies
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 
 __all__ = [
-    "Assignment",
     "BernoulliArms",
     "BernoulliGap",
     "ClickArms",
@@ -31,16 +24,13 @@ __all__ = [
     "LinearContexts",
     "LoggedArms",
     "LogisticStream",
-    "LonelyPolicy",
     "MovingTarget",
     "NeedlePolicy",
     "PerfectExpert",
-    "Pricing",
     "PricingCurve",
     "RandomSigns",
     "Replay",
     "ReplayData",
-    "RotatingActions",
     "Routing",
     "ShiftingBernoulli",
     "SignFlips",

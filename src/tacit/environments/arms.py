@@ -162,8 +162,6 @@ class DecoyArms(OptionsWorld):
     """One arm is the best at first and the worst later; another is steadily good.
 
     Attributes:
-        n: number of arms.
-        horizon: number of rounds.
         turn: the share of the rounds after which the decoy turns.
     """
 
@@ -185,8 +183,6 @@ class DriftingArms(OptionsWorld):
     """Every arm's mean goes up and down; the arms take turns at being the best, arm 0 a little more often.
 
     Attributes:
-        n: number of arms.
-        horizon: number of rounds.
         cycles: how often each arm goes up and down.
     """
 

@@ -1,4 +1,4 @@
-"""Worlds that show one number a round: a moving target, roads, assignments, prices.
+"""Worlds that show one number a round: a moving target, roads.
 
 The opponent of a `BanditStream` answers `values(points, first_round)` for consecutive rounds, keeps the sums that are
 needed to find the best fixed point in hindsight, and so knows the regret at any time. All losses are convex, within
@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from tacit.domains import Birkhoff, Box, Paths
+from tacit.domains import Paths
 from tacit.domains.convex_set import ConvexSet
 from tacit.domains.graphs import Edge
 from tacit.environments.environment import RoundsWorld
@@ -165,35 +165,46 @@ class MovingTargetOpponent(Opponent):
 
 
 @dataclass(frozen=True)
-class LinearLosses(RoundsWorld, ABC):
-    """The loss is the mean cost of a mixture: one cost for each coordinate, drawn anew each round.
+class Routing(RoundsWorld):
+    """Send each traveller along a random path from source to sink; the loss is the expected travel time.
 
-    Costs are uniform within `noise` of their means; losses are divided by the most that a vertex can cost.
+    Times are uniform within `noise` of their means; losses are divided by the most that a path can take.
+
+    Attributes:
+        horizon: number of rounds.
+        edges: the roads, (tail, head), without cycles.
+        times: mean travel time of each road.
+        source: where travellers start.
+        sink: where they go.
+        noise: half width of a time's range.
     """
 
-    @property
-    @abstractmethod
-    def domain(self) -> ConvexSet:
-        """The set of mixtures."""
-
-    @property
-    @abstractmethod
-    def means(self) -> FloatArray:
-        """Mean cost of each coordinate."""
-
     horizon: int = field(kw_only=True)
+    edges: Sequence[Edge] = TOWN
+    times: Sequence[float] = TOWN_TIMES
+    source: object = "home"
+    sink: object = "work"
     noise: float = field(kw_only=True, default=0.1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = type(self).__name__
-        check_number(owner, "noise", self.noise, above=0.0, closed_low=True)
+        check_number("Routing", "noise", self.noise, above=0.0, closed_low=True)
         if not (np.isfinite(self.means).all() and (self.means >= self.noise).all()):
-            raise InvalidInput(f"The mean costs of {owner} must be finite and at least noise={self.noise:g}.")
+            raise InvalidInput(f"The mean costs of Routing must be finite and at least noise={self.noise:g}.")
+
+    @cached_property
+    def domain(self) -> Paths:
+        """Unit flows."""
+        return Paths(self.edges, self.source, self.sink)
+
+    @property
+    def means(self) -> FloatArray:
+        """The mean travel times."""
+        return real_array("Routing", "times", self.times, (self.domain.dimension,))
 
     @property
     def largest(self) -> float:
-        """The most that a vertex can cost in a round."""
+        """The most that a path can cost in a round."""
         highest = self.means + self.noise
         return float(self.domain.minimize_linear(-highest) @ highest)
 
@@ -206,143 +217,27 @@ class LinearLosses(RoundsWorld, ABC):
         steepest = min(float(np.linalg.norm(highest)), float(np.linalg.norm(centre)) + wobble)
         return Bandit(domain=domain, horizon=self.horizon, lipschitz=steepest)
 
-    def start(self, generator: np.random.Generator) -> LinearOpponent:
-        """Draw the costs."""
-        return LinearOpponent(self, generator)
+    def start(self, generator: np.random.Generator) -> RoutingOpponent:
+        """Draw the times."""
+        return RoutingOpponent(self, generator)
 
 
-class LinearOpponent(Opponent):
-    """Plays `LinearLosses`."""
+class RoutingOpponent(Opponent):
+    """Plays `Routing`."""
 
-    def __init__(self, environment: LinearLosses, generator: np.random.Generator) -> None:
+    def __init__(self, environment: Routing, generator: np.random.Generator) -> None:
         super().__init__(environment.domain, environment.horizon, generator)
         self._means, self._noise = environment.means, environment.noise
         self._largest = environment.largest
-        self.costs = np.zeros(self._domain.dimension)
-        """The sum of all costs so far, by coordinate."""
+        self._costs = np.zeros(self._domain.dimension)
 
     def _values(self, points: FloatArray) -> FloatArray:
         drawn = self._means + self._generator.uniform(-self._noise, self._noise, points.shape)
         drawn /= self._largest
-        self.costs += drawn.sum(axis=0)
+        self._costs += drawn.sum(axis=0)
         values: FloatArray = np.einsum("ij,ij->i", drawn, points)
         return values
 
     def best_value(self) -> float:
-        """The cheapest vertex in hindsight, one call of the linear oracle."""
-        return float(self._domain.minimize_linear(self.costs) @ self.costs)
-
-
-@dataclass(frozen=True)
-class Routing(LinearLosses):
-    """Send each traveller along a random path from source to sink; the loss is the expected travel time.
-
-    Attributes:
-        edges: the roads, (tail, head), without cycles.
-        times: mean travel time of each road.
-        source: where travellers start.
-        sink: where they go.
-    """
-
-    edges: Sequence[Edge] = TOWN
-    times: Sequence[float] = TOWN_TIMES
-    source: object = "home"
-    sink: object = "work"
-
-    @cached_property
-    def domain(self) -> Paths:
-        """Unit flows."""
-        return Paths(self.edges, self.source, self.sink)
-
-    @property
-    def means(self) -> FloatArray:
-        """The mean travel times."""
-        return real_array("Routing", "times", self.times, (self.domain.dimension,))
-
-
-@dataclass(frozen=True)
-class Assignment(LinearLosses):
-    """Assign k workers to k jobs at random; the loss is the expected cost.
-
-    Attributes:
-        costs: mean cost of each worker (row) in each job (column).
-    """
-
-    costs: ArrayLike = ((0.2, 0.6, 0.8), (0.7, 0.3, 0.6), (0.8, 0.7, 0.2))
-
-    @cached_property
-    def domain(self) -> Birkhoff:
-        """Doubly stochastic matrices."""
-        return Birkhoff(len(real_array("Assignment", "costs", self.costs, (None, None))))
-
-    @property
-    def means(self) -> FloatArray:
-        """The mean costs in row order."""
-        return real_array("Assignment", "costs", self.costs, (self.domain.k, self.domain.k)).ravel()
-
-
-@dataclass(frozen=True)
-class Pricing(RoundsWorld):
-    """Set prices in [0, 1] of goods whose demand falls linearly: the loss is one minus the share of possible revenue.
-
-    At price p a good sells demand - p units, where demand is uniform within `noise` of its mean.
-
-    Attributes:
-        horizon: number of rounds.
-        demands: mean demand of each good at price 0, from 1/2 to 3/2 together with the noise.
-        noise: half width of the demand's range.
-    """
-
-    horizon: int
-    demands: Sequence[float] = (0.8, 1.2)
-    noise: float = 0.2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        noise = check_number("Pricing", "noise", self.noise, above=0.0, below=0.5, closed_low=True)
-        demands = real_array("Pricing", "demands", self.demands, (None,))
-        if not (demands.size and (demands >= 0.5 + noise).all() and (demands <= 1.5 - noise).all()):
-            allowed = f"numbers from {0.5 + noise:g} to {1.5 - noise:g}"
-            raise invalid("Pricing", "demands", allowed, demands.tolist())
-
-    @property
-    def domain(self) -> Box:
-        """One price in [0, 1] for each good."""
-        return Box(np.zeros(len(self.demands)), np.ones(len(self.demands)))
-
-    @property
-    def problem(self) -> Bandit:
-        """Revenue p (d - p) of a good is from -1/2 to 9/16 for d in [1/2, 3/2]; its slope is at most 3/2."""
-        return Bandit(domain=self.domain, horizon=self.horizon, lipschitz=1.5 / (_REVENUE * sqrt(len(self.demands))))
-
-    def start(self, generator: np.random.Generator) -> PricingOpponent:
-        """Draw the demands."""
-        return PricingOpponent(self, generator)
-
-
-# The range of one good's revenue, which the loss is divided by.
-_LEAST, _MOST = -0.5, 0.5625
-_REVENUE = _MOST - _LEAST
-
-
-class PricingOpponent(Opponent):
-    """Plays `Pricing`."""
-
-    def __init__(self, environment: Pricing, generator: np.random.Generator) -> None:
-        super().__init__(environment.domain, environment.horizon, generator)
-        self._means, self._noise = np.asarray(environment.demands, dtype=float), environment.noise
-        self._demand = np.zeros(len(self._means))
-
-    def _values(self, points: FloatArray) -> FloatArray:
-        drawn = self._means + self._generator.uniform(-self._noise, self._noise, points.shape)
-        self._demand += drawn.sum(axis=0)
-        return self._loss((points * (drawn - points)).mean(axis=1))
-
-    def _loss(self, revenue: FloatArray) -> FloatArray:
-        return (_MOST - revenue) / _REVENUE
-
-    def best_value(self) -> float:
-        """Half of the mean demand is the best price of each good."""
-        mean = self._demand / max(1, self._round)
-        price = np.clip(mean / 2, 0.0, 1.0)
-        return float(self._loss((price * (mean - price)).mean(keepdims=True))[0]) * self._round
+        """The cheapest path in hindsight, one call of the linear oracle."""
+        return float(self._domain.minimize_linear(self._costs) @ self._costs)

@@ -30,9 +30,6 @@ class LinearContexts(OptionsWorld):
     turns the order round), "gap one" (one action costs nothing, all others everything).
 
     Attributes:
-        n: number of actions.
-        horizon: number of rounds.
-        dimension: number of features.
         shape: one of the above.
         radius: the largest length of a parameter.
         gap: of "ties"; the variance of a coordinate, over its largest, of "weak" and "shrunk".

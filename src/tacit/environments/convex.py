@@ -31,8 +31,6 @@ class LogisticStream(PointsWorld):
     """Online logistic regression: unit feature vectors, labels from a fixed model of length `strength`.
 
     Attributes:
-        dimension: number of features.
-        horizon: number of rounds.
         strength: how steep the true model is; 0 is pure noise.
     """
 
@@ -58,8 +56,6 @@ class DriftingQuadratic(PointsWorld):
     """Squared distance to a target that goes round a circle `turns` times, with noise.
 
     Attributes:
-        dimension: number of coordinates.
-        horizon: number of rounds.
         turns: full circles over the horizon; in one dimension the target swings.
         spread: standard deviation of the noise of each coordinate.
     """
@@ -89,8 +85,6 @@ class SignFlips(PointsWorld):
     """Linear losses whose direction turns round at random times: following the last phase is always late.
 
     Attributes:
-        dimension: number of coordinates.
-        horizon: number of rounds.
         phase: mean length of a phase.
         bias: how much longer one sign lasts than the other.
     """

@@ -1,11 +1,8 @@
 """What every environment has, and what each kind of problem asks of its own.
 
-An environment is frozen and public, and makes all of its randomness from the generator that it is handed, so a run can
-be made again. It knows no learner: an oblivious one deals a whole stream at once, an adaptive one and one that shows
-single numbers start an opponent that is asked round by round. Whatever has these members is an environment, whether
-it comes from here or not; the simulation checks for them by name.
-
-What the environments of options and of points are made of: their size, which is checked and made plain.
+An environment is frozen and public, and makes all of its randomness from the generator that it is handed. An oblivious
+one deals a whole stream at once; an adaptive one, and one that shows single numbers, start an opponent that is asked
+round by round. Whatever has these members is an environment, whether it comes from here or not.
 """
 
 from __future__ import annotations
@@ -37,12 +34,17 @@ class Environment(Protocol):
 
 
 @runtime_checkable
-class ExpertStream(Environment, Protocol):
-    """Losses of experts that do not depend on decisions."""
+class Sized(Environment, Protocol):
+    """An environment of options."""
 
     @property
     def n(self) -> int:
-        """Number of experts."""
+        """Number of experts, arms or actions."""
+
+
+@runtime_checkable
+class ExpertStream(Sized, Protocol):
+    """Losses of experts that do not depend on decisions."""
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """One draw of the whole stream, shape (horizon, n)."""
@@ -56,12 +58,8 @@ class Adversary(Protocol):
 
 
 @runtime_checkable
-class ExpertAdversary(Environment, Protocol):
+class ExpertAdversary(Sized, Protocol):
     """Losses of experts that may react to decisions."""
-
-    @property
-    def n(self) -> int:
-        """Number of experts."""
 
     def start(self, generator: np.random.Generator) -> Adversary:
         """A fresh adversary."""
@@ -98,12 +96,8 @@ class InContext(NamedTuple):
 
 
 @runtime_checkable
-class ContextStream(Environment, Protocol):
+class ContextStream(Sized, Protocol):
     """Losses of actions in contexts that do not depend on decisions."""
-
-    @property
-    def n(self) -> int:
-        """Number of actions."""
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         """One draw of the whole stream."""
@@ -157,16 +151,16 @@ class RoundsWorld:
 
     horizon: int
     adaptive: ClassVar[bool] = False
-    _between: ClassVar[tuple[tuple[str, float, float], ...]] = ()
-    """Names of fields, each with the smallest and the largest value that it may have."""
+    _between: ClassVar[tuple[tuple[str, float, float | str], ...]] = ()
+    """Names of fields, each with the smallest and the largest value that it may have, or the field of the largest."""
 
     def __post_init__(self) -> None:
         plain_fields(self)
         owner = type(self).__name__
         check_integer(owner, "horizon", self.horizon)
         for name, low, high in self._between:
-            value = getattr(self, name)
-            check_number(owner, name, value, above=low, below=high, closed_low=True, closed_high=True)
+            value, most = getattr(self, name), getattr(self, high) if isinstance(high, str) else high
+            check_number(owner, name, value, above=low, below=most, closed_low=True, closed_high=True)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.environments.environment import OptionsWorld
-from tacit.validation import FloatArray, check_integer, check_number, plain_fields, real_array
+from tacit.validation import FloatArray, check_integer, plain_fields, real_array
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,6 @@ class BernoulliGap(OptionsWorld):
     """Independent 0/1 losses; one expert has a smaller mean than all others.
 
     Attributes:
-        n: number of experts.
-        horizon: number of rounds.
         gap: how much smaller the best expert's mean is.
         mean: mean loss of the others.
         best: which expert is the best one.
@@ -27,12 +25,11 @@ class BernoulliGap(OptionsWorld):
     gap: float = 0.1
     mean: float = 0.5
     best: int = 0
+    _between = (("mean", 0, 1), ("gap", 0, "mean"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_integer("BernoulliGap", "best", self.best, at_least=0, at_most=self.n - 1)
-        check_number("BernoulliGap", "mean", self.mean, above=0, below=1, closed_low=True, closed_high=True)
-        check_number("BernoulliGap", "gap", self.gap, above=0, below=self.mean, closed_low=True, closed_high=True)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """Draw a stream, shape (horizon, n)."""

@@ -1,7 +1,4 @@
-"""Streams of Lipschitz losses that are not convex.
-
-Beside `functions` of a `LipschitzStream`, they have `losses(generator, points)`, the same stream as an array.
-"""
+"""Streams of Lipschitz losses that are not convex."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from tacit.validation import (
     LARGEST,
     SMALLEST,
     FloatArray,
-    check_integer,
     check_number,
     check_positive,
     check_table,
@@ -23,18 +19,15 @@ from tacit.validation import (
     real_array,
 )
 
+SAMPLES = 201  # of the noise of a segment, for expected losses
+
 
 @dataclass(frozen=True)
 class PricingLoss:
-    """One buyer's loss at posted prices: 1 less the revenue, price times the chance of a sale.
+    """One buyer's loss at posted prices: 1 less the revenue, price times the chance of a sale."""
 
-    Attributes:
-        valuation: what the good is worth to the buyer.
-        softness: the buyer buys at price x with probability 1/(1 + exp((x - valuation)/softness)).
-    """
-
-    valuation: float
-    softness: float
+    valuation: float  # what the good is worth to the buyer
+    softness: float  # the buyer buys at price x with probability 1/(1 + exp((x - valuation)/softness))
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """The loss at each row of `points`, shape (n, 1)."""
@@ -83,19 +76,11 @@ class PricingCurve(RoundsWorld):
         check_table("PricingCurve", self.horizon, 10)  # an object for each round
         return [PricingLoss(float(valuation), self.softness) for valuation in self._draw(generator)]
 
-    def losses(self, generator: np.random.Generator, points: FloatArray) -> FloatArray:
-        """Give the draw of `functions` as an array of losses at `points`, shape (horizon, n)."""
-        prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
-        check_table("PricingCurve", self.horizon, max(1, len(prices)))
-        valuations = self._draw(generator)
-        return np.asarray(1.0 - prices * expit((valuations[:, None] - prices) / self.softness))
-
-    def mean_loss(self, points: FloatArray, samples: int = 201) -> FloatArray:
+    def mean_loss(self, points: FloatArray) -> FloatArray:
         """Compute the expected loss at `points`, by the midpoint rule over the noise of each segment."""
         prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
-        check_integer("mean_loss", "samples", samples)
-        check_table("PricingCurve", samples, max(1, len(prices)))
-        noise = self.spread * (2 * (np.arange(samples) + 0.5) / samples - 1)
+        check_table("PricingCurve", SAMPLES, max(1, len(prices)))
+        noise = self.spread * (2 * (np.arange(SAMPLES) + 0.5) / SAMPLES - 1)
         shares = np.array(self.weights) / sum(self.weights)
         total = np.zeros_like(prices)
         for share, valuation in zip(shares, self.valuations, strict=True):

@@ -25,8 +25,6 @@ class PerfectExpert(OptionsWorld):
     """One expert loses nothing and all others lose 1; which one it is is drawn anew in each phase.
 
     Attributes:
-        n: number of experts.
-        horizon: number of rounds.
         phases: number of phases; at most `horizon`.
     """
 
@@ -46,12 +44,7 @@ class PerfectExpert(OptionsWorld):
 
 @dataclass(frozen=True)
 class FairCoins(OptionsWorld):
-    """Every loss is a fair coin: no learner loses less than 1/2 a round on average, the best of N experts does.
-
-    Attributes:
-        n: number of experts.
-        horizon: number of rounds.
-    """
+    """Every loss is a fair coin: no learner loses less than 1/2 a round on average, the best of N experts does."""
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """Draw a stream, shape (horizon, n)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
-from tacit.environments.policies import DigitPolicies, LonelyPolicy, NeedlePolicy, RotatingActions, SkilledPolicies
+from tacit.environments.policies import DigitPolicies, NeedlePolicy, SkilledPolicies
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Tracking
@@ -149,8 +150,10 @@ NAMED: dict[type[Problem], dict[str, Maker]] = {
     Policies: {
         "skilled": sized(SkilledPolicies),  # policies know the good action with probabilities of their own
         "needle": sized(NeedlePolicy),  # one policy is a little better than all others, which guess
-        "turning": sized(RotatingActions),  # actions take turns at being the best, and one policy knows it
-        "lonely": sized(LonelyPolicy),  # the best policy agrees with nobody
+        "turning": sized(
+            partial(NeedlePolicy, gap=0.2, shape="turning")
+        ),  # actions take turns, and one policy knows it
+        "lonely": sized(partial(NeedlePolicy, gap=0.2, shape="lonely")),  # the best policy agrees with nobody
         "digits": sized(DigitPolicies),  # up to 50 classifiers of handwritten digits, ten actions
     },
     ContextualArms: {**{shape: linear(shape) for shape in SHAPES}, "digits": digits},

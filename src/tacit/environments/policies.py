@@ -14,7 +14,7 @@ import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, check_integer, check_table, real_array, require
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_table, real_array, require
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,6 @@ class SkilledPolicies(PoliciesWorld):
     """Each round has a good action; a policy knows it with a probability of its own, otherwise it guesses.
 
     Attributes:
-        n: number of policies.
-        horizon: number of rounds.
-        actions: number of actions.
         skill: with which probability the best policy knows the good action; those of the others go down to 0.
         means: mean loss of the good action and of the others.
     """
@@ -82,62 +79,32 @@ class SkilledPolicies(PoliciesWorld):
 
 @dataclass(frozen=True)
 class NeedlePolicy(PoliciesWorld):
-    """All policies guess; whatever policy 0 recommends is better than the rest by a gap.
+    """One policy is better than all others, which guess.
 
     Attributes:
-        n: number of policies.
-        horizon: number of rounds.
-        actions: number of actions.
-        gap: by how much.
+        gap: by how much its mean loss is smaller than that of other actions.
+        shape: "guessing" (whatever policy 0 recommends is good), "turning" (actions take turns at being good, and
+            policy 0 knows it) or "lonely" (the last action is good, and policy 0 alone recommends it).
     """
 
     gap: float = 0.08
+    shape: str = "guessing"
     _between = (("gap", 0.0, 0.5),)
 
-    def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
-        advice = self._uniform(generator)
-        return _coins(advice, self._where(advice[:, 0], 0.5 - self.gap, 0.5), generator)
-
-
-@dataclass(frozen=True)
-class RotatingActions(NeedlePolicy):
-    """The good action is another one in each round, in turn; policy 0 recommends it, the others guess.
-
-    Attributes:
-        n: number of policies.
-        horizon: number of rounds.
-        actions: number of actions.
-        gap: by how much it is better; losses are 0 or 1 half of the gap around a fair coin.
-    """
-
-    gap: float = 0.2
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("NeedlePolicy", "shape", self.shape, ("guessing", "turning", "lonely"))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         """Draw a stream."""
-        advice, good = self._uniform(generator), np.arange(self.horizon) % self.actions
-        advice[:, 0] = good
-        return _coins(advice, self._where(good, 0.5 - self.gap / 2, 0.5 + self.gap / 2), generator)
-
-
-@dataclass(frozen=True)
-class LonelyPolicy(NeedlePolicy):
-    """Policy 0 alone recommends the last action, which is better by a gap; the others share the rest.
-
-    Attributes:
-        n: number of policies.
-        horizon: number of rounds.
-        actions: number of actions.
-        gap: by how much.
-    """
-
-    gap: float = 0.2
-
-    def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
-        advice = self._uniform(generator) % (self.actions - 1)
-        advice[:, 0] = self.actions - 1
-        return _coins(advice, self._where(advice[:, 0], 0.5 - self.gap, 0.5), generator)
+        advice, low, high = self._uniform(generator), 0.5 - self.gap, 0.5
+        if self.shape == "turning":
+            advice[:, 0] = np.arange(self.horizon) % self.actions
+            low, high = 0.5 - self.gap / 2, 0.5 + self.gap / 2
+        elif self.shape == "lonely":
+            advice %= self.actions - 1
+            advice[:, 0] = self.actions - 1
+        return _coins(advice, self._where(advice[:, 0], low, high), generator)
 
 
 @dataclass(frozen=True)
@@ -149,7 +116,6 @@ class DigitPolicies(PoliciesWorld):
 
     Attributes:
         n: number of classifiers, at most 50.
-        horizon: number of rounds.
         actions: the ten digits.
     """
 

@@ -29,8 +29,6 @@ class ShiftingBernoulli(OptionsWorld):
     """Independent 0/1 losses; at each change another expert becomes the best one.
 
     Attributes:
-        n: number of experts.
-        horizon: number of rounds.
         changes: the rounds (counted from 0) at which a new distribution begins, increasing.
         gap: how much smaller the best expert's mean is.
         mean: mean loss of the others.
@@ -80,8 +78,6 @@ class DriftingLosses(OptionsWorld):
     """Every expert's mean rises and falls smoothly, each at its own phase; uniform noise around it.
 
     Attributes:
-        n: number of experts.
-        horizon: number of rounds.
         periods: how often the best expert goes once around all experts.
         swing: amplitude of the means around 1/2.
         noise: half width of the uniform noise; swing + noise may not exceed 1/2.
@@ -122,8 +118,6 @@ class PenaliseHeld(OptionsWorld):
     """An adaptive adversary: the expert that was just played costs 1 in the next round, the others little.
 
     Attributes:
-        n: number of experts.
-        horizon: number of rounds.
         mean: mean of the other experts' independent 0/1 losses.
     """
 

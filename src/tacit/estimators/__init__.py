@@ -4,12 +4,10 @@ from tacit.validation import require
 
 require("sklearn", "sklearn")
 
-from tacit.estimators.batches import ParquetBatches  # noqa: E402
 from tacit.estimators.budget import UsefulnessWarning  # noqa: E402
 from tacit.estimators.classifier import PrivateLinearSVC, PrivateLogisticRegression  # noqa: E402
 from tacit.estimators.grid_search import PrivateGridSearch  # noqa: E402
-from tacit.estimators.ledger import LEDGER, Ledger  # noqa: E402
-from tacit.estimators.linear_model import PrivacyWarning  # noqa: E402
+from tacit.estimators.ledger import LEDGER, Ledger, PrivacyWarning  # noqa: E402
 from tacit.estimators.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
 from tacit.estimators.published import ModelCard  # noqa: E402
 from tacit.estimators.ridge import PrivateRidge  # noqa: E402
@@ -30,7 +28,6 @@ __all__ = [
     "Hashed",
     "Ledger",
     "ModelCard",
-    "ParquetBatches",
     "PrivacyWarning",
     "PrivateCovariance",
     "PrivateGridSearch",

@@ -1,25 +1,17 @@
-"""How one fit divides its budget between the model and the counts beside it: public numbers only, and one contract.
+"""What one fit releases beside its model, and how it divides its budget: public numbers only, one contract.
 
-Counts take a small share of epsilon and the model the rest. With Gaussian noise shares are cheap: mu^2 add up, so that
-5% of epsilon is about a tenth of mu^2. Pure shares are twice as large.
+Class counts and the line between two classes take a small share of epsilon each. With Gaussian noise shares are cheap:
+mu^2 add up, so that 5% of epsilon is about a tenth of mu^2. Pure shares are twice as large.
 
-Noisy counts beside a model: how many records a class has, and where the line between two classes is drawn.
+Sums are integers, and so is the noise: a release is exact, up to the slack of Gaussian draws. A record moves a vector
+of counts of disjoint classes by 1 (zero-out), or by sqrt(2) in l2 and 2 in l1 (replacement); one number
+1[above] - 1[positive] by 1 or 2.
 
-Counts are integers, records of weight w count floor(w M) of M units, and so is the noise: what is released is exact (up
-to the sampler's stated slack if Gaussian). A record moves a vector of counts of disjoint classes by 1 (zero-out), or by
-sqrt(2) in l2 and 2 in l1 (replacement); one number 1[above] - 1[positive] by 1 or 2.
+The line is the threshold of predictions, between 0 and the intercept, at which predicted positives match actual
+positives: a noisy binary search of `STEPS` counts (docs/one-pass.md says what it is for).
 
-The line. Regularisation shortens a model's coefficients and leaves its intercept large, so that under imbalance hardly
-a record is called positive. The line is the threshold of predictions, between 0 and the intercept, at which predicted
-positives match actual positives: a noisy binary search of `STEPS` counts, each with fresh noise. If the intercept is
-small there is nowhere to go, whatever the noise. Margins and probabilities stay those of the model.
-
-One warning before a fit that cannot be known to be of use: from public numbers only.
-
-Objective perturbation with noise of scale sigma has, against models of margins up to 1, an excess risk of at most
-sqrt(2 (2 n G^2 + E|Z|^2))/(n B) at its best regularisation (see its module), B the norm of rows. Such a model gains at
-most f(0) - f(1) over deciding blindly. Where the first is more than half of the second, most of what could be gained
-is not certified, and little is to be expected.
+`warn_if_useless` compares what noise can cost, sqrt(2 (2 n G^2 + E|Z|^2))/(n B) against models of margins up to 1 (see
+`ObjectivePerturbation`; B the norm of rows), with the most that such a model can gain, f(0) - f(1).
 """
 
 from __future__ import annotations
@@ -34,20 +26,61 @@ import numpy as np
 
 from tacit.accounting.calibration import gaussian_mu, largest
 from tacit.accounting.composition import compose, joint
-from tacit.accounting.curves import ROUND_UP, Curve, Pure
+from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerError
 from tacit.accounting.guarantee import Guarantee, Relation
-from tacit.accounting.rounding import EXACT, composed_numerics
+from tacit.accounting.rounding import EXACT, composed_numerics, exact_up_to
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.errors import PrivacyError
-from tacit.estimators.noisy_statistics import NoisyStatistics, statistics_curve
 from tacit.losses.loss import LinkLoss
+from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.discrete_laplace import DiscreteLaplace, laplace_rate, laplace_units
+from tacit.noise.lattice import LARGEST_UNITS
 from tacit.noise.randomness import Randomness
+from tacit.noise.running_sums.running_sum import FEWEST_UNITS, last_below
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.noise.source import Streams
 from tacit.runtime.target import Target
-from tacit.validation import FloatArray, IntArray
+from tacit.validation import FloatArray, IntArray, check_positive
 
 STEPS = 5
 """Counts that the search for the line asks for."""
+
+
+@dataclass(frozen=True)
+class NoisyStatistics:
+    """A lattice for sums that are released once.
+
+    Attributes:
+        units: how many steps 1 has.
+    """
+
+    units: int
+
+    @classmethod
+    def finest(cls, mu: float, shift: Callable[[int], float]) -> NoisyStatistics:
+        """The largest even units for which one record moves the sums by no more than mu hides."""
+        budget = check_positive("NoisyStatistics", "mu", mu) * GAUSSIAN_SIGMA * (2 - ROUND_UP)
+        half = last_below(lambda half: shift(2 * half), budget, LARGEST_UNITS // 2)
+        if 2 * half < FEWEST_UNITS:
+            raise PrivacyError(f"No lattice is fine enough for mu={mu:.3g}: ask for less privacy or fewer features.")
+        return cls(2 * half)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise, rounded up."""
+        return SIGMA_ABOVE / self.units * ROUND_UP
+
+    def release(self, sums: IntArray, streams: Streams, name: str) -> FloatArray:
+        """The sums with noise, in their own units."""
+        noise = DiscreteGaussian.from_streams(streams, name)
+        return (sums + noise.draw(sums.size).reshape(sums.shape)) / self.units
+
+
+def statistics_curve(mu: float, draws: int) -> tuple[Curve, str]:
+    """What `draws` noisy sums leak that are mu-Gaussian together, and the words about their numerics."""
+    slack = gaussian_slack(draws)
+    curve = SamplerError(Gaussian(mu), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
+    return curve, exact_up_to(slack.epsilon)
 
 
 @dataclass(frozen=True)
@@ -108,16 +141,7 @@ def matched_line(
     intercept: float,
     source: Randomness,
 ) -> float:
-    """Where to draw the line between scores: between 0 and the intercept, see the module's docstring.
-
-    Args:
-        noise: of one count.
-        scores: the decision function of the released model at each record.
-        positive: 1 for records of the second class, 0 for those of the first.
-        weights: of the records, in [0, 1].
-        intercept: of the released model.
-        source: of the noise.
-    """
+    """Where to draw the line between scores of records, of which some are positive: between 0 and the intercept."""
     low, high, whole = min(intercept, 0.0), max(intercept, 0.0), noise.whole(weights)
     for step in range(STEPS):
         middle = low + (high - low) / 2
@@ -173,17 +197,7 @@ def divided(
     counts: bool,
     line: bool,
 ) -> FitPlan:
-    """The plan of a fit within the budget.
-
-    Args:
-        epsilon: of everything together.
-        delta: of everything together.
-        relation: of all parts.
-        model_at: the model's plan at an epsilon.
-        classes: how many counts one release has.
-        counts: whether class counts are released.
-        line: whether the line is searched for.
-    """
+    """The plan of a fit within the budget; `model_at` gives the model's plan at an epsilon."""
     parts = counts + line
     if not parts:
         model = model_at(epsilon)
@@ -269,12 +283,7 @@ class UsefulnessWarning(UserWarning):
 
 
 def largest_gain(loss: LinkLoss) -> float:
-    """By how much margins of up to 1 can lower the loss of a record that is decided blindly.
-
-    >>> from tacit.losses import LogisticLoss
-    >>> round(largest_gain(LogisticLoss()), 2)
-    0.38
-    """
+    """By how much margins of up to 1 can lower the loss of a record that is decided blindly."""
     one = np.ones(1)
     return float((loss.link(0 * one, one) - loss.link(one, one))[0])
 
@@ -293,12 +302,7 @@ def warn_if_useless(
 ) -> None:
     """Warn if half of what a model could gain may be lost to noise, or if descent has too few records to learn from.
 
-    Args:
-        plan: of the fit to come.
-        loss: of one record.
-        facts: the public numbers, in words.
-        epsilon: of the whole fit.
-        level: how many calls above this one the warning belongs to.
+    `facts`: the public numbers, in words. `level`: how many calls above this one the warning belongs to.
     """
     if isinstance(plan, PrivateDescent):
         signal = plan.problem.records * plan.mu / plan.relation.sides

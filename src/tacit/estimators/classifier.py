@@ -32,7 +32,8 @@ from tacit.estimators.budget import (
     matched_line,
     warn_if_useless,
 )
-from tacit.estimators.linear_model import PrivacyWarning, PrivateLinearModel, descent_plan
+from tacit.estimators.ledger import PrivacyWarning, charged
+from tacit.estimators.linear_model import PrivateLinearModel, descent_plan
 from tacit.estimators.records import (
     WeightedHingeLoss,
     WeightedLogisticLoss,
@@ -89,8 +90,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """Train privately; the spending is recorded before the data are used.
 
         Args:
-            X: rows of features, dense or sparse (CSR); or batches (features, labels) of one pass, from an iterator
-                (over `horizon` records) or `ParquetBatches`.
+            X: rows of features, dense or sparse (CSR); or an iterator of batches (features, labels), or with weights,
+                over `horizon` records: one pass.
             y: class labels (None: the batches have them).
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
@@ -109,7 +110,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             warn_if_useless(plan.model, self._loss(self.data_norm_), facts, self.epsilon, level=2)
         if isinstance(plan.model, ObjectivePerturbation):
             self.excess_risk_ = float(plan.model.regret_bound)
-        source = self._spend(plan.guarantee)
+        source = charged(self, plan.guarantee)
         self._fit_within(plan, features, rows, codes, weights, source)
         return self
 
@@ -166,7 +167,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if first:
             self.algorithm_ = "one-pass"
             plan = self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon)
-            source = self._spend(plan.guarantee)
+            source = charged(self, plan.guarantee)
             self._pass = cast(OnlineToBatchLearner, plan.start(source.child("pass")))
         if self._pass.rounds + len(codes) > self._pass.plan.problem.records:
             raise ProtocolError(
@@ -317,7 +318,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         regularisation: lambda on the scale of the sum of the losses (None: a public rule).
         relation: "replace", or "zero-out" (what others call add or remove).
         horizon: number of records for `partial_fit`, which exists only if it is given.
-        initial: public coefficients at which one pass begins, the intercept last (None: at 0).
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
 

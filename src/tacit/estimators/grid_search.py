@@ -29,8 +29,7 @@ from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.budget import UsefulnessWarning
-from tacit.estimators.ledger import Ledger, spend
-from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.ledger import Ledger, charged
 from tacit.estimators.pipeline import PrivatePipeline, table_shape
 from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
@@ -54,7 +53,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         epsilon: budget of the whole search.
         delta: failure probability of the whole search.
         holdout: share of the rows on which candidates are compared.
-        scoring: by which they are: "accuracy" (None), "neg_log_loss", "neg_brier_score" or "roc_auc" (two classes) for
+        scoring: by which they are: "accuracy" (None), "neg_log_loss" or "neg_brier_score" for
             classifiers, "neg_mean_squared_error" (None) or "neg_mean_absolute_error" for regressors.
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
@@ -75,12 +74,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
 
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any) -> PrivateGridSearch:
-        """Train every candidate and select one, all within the budget.
-
-        Args:
-            X: rows of features.
-            y: labels or targets.
-        """
+        """Train every candidate and select one, all within the budget."""
         check_privacy("PrivateGridSearch", self.epsilon, self.delta)
         share = check_number("PrivateGridSearch", "holdout", self.holdout, above=0.0, below=1.0)
         self._check_estimator()
@@ -99,10 +93,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         train, test = order[:cut], order[cut:]
         candidates, self.infeasible_ = self._feasible(candidates, cut, target, shape)
         self.fit_epsilon_ = self._share(candidates, cut, target, shape)
-        source = randomness_of(self.random_state)
-        guarantee = self._guarantee().with_randomness(source.label)
-        spend(self.ledger, "PrivateGridSearch.fit", guarantee)
-        self.guarantee_ = guarantee
+        source = charged(self, self._guarantee())
         fitted = []
         for number, parameters in enumerate(candidates):
             model = self._candidate(parameters, self.fit_epsilon_, len(candidates))

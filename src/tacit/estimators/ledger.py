@@ -1,15 +1,17 @@
-"""The ledger of this process: where estimators without one of their own write what they spend."""
+"""What a fit spends: its noise, and the ledger of this process for estimators without one of their own."""
 
 from __future__ import annotations
 
 import multiprocessing
+import warnings
+from typing import Any
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Ledger, check_ledger
 from tacit.errors import PrivacyError
-from tacit.noise.randomness import Process
+from tacit.noise.randomness import Process, Randomness
 
-__all__ = ["LEDGER", "Ledger", "PrivacyWarning", "spend"]
+__all__ = ["LEDGER", "Ledger", "PrivacyWarning", "charged", "randomness_of", "spend"]
 
 
 class PrivacyWarning(UserWarning):
@@ -31,3 +33,26 @@ def spend(ledger: Ledger | None, name: str, guarantee: Guarantee) -> None:
             "Nothing was spent."
         )
     (LEDGER if ledger is None else ledger).record(name, guarantee)
+
+
+def charged(model: Any, guarantee: Guarantee) -> Randomness:
+    """Record what a fit of this model spends, stamped with the source of its noise, which is returned."""
+    source = randomness_of(model.random_state)
+    stamped = guarantee.with_randomness(source.label)
+    spend(model.ledger, f"{type(model).__name__}.fit", stamped)
+    model.guarantee_ = stamped
+    return source
+
+
+def randomness_of(state: Any) -> Randomness:
+    """Secret, unless a seed was given: then replayable, with a warning."""
+    if state is None:
+        return Randomness.secret()
+    if isinstance(state, Randomness):
+        return state
+    warnings.warn(
+        "random_state makes the noise replayable: whoever knows it can undo the privacy of this fit.",
+        PrivacyWarning,
+        stacklevel=4,
+    )
+    return Randomness.replayable(int(state.randint(2**31 - 1)) if hasattr(state, "randint") else state)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from math import ceil
@@ -13,7 +15,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Ledger, check_ledger
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, PrivateDescent
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK, private_minimum
@@ -24,8 +25,7 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.estimators.batches import are_batches, pass_over
-from tacit.estimators.ledger import PrivacyWarning, spend
+from tacit.estimators.ledger import PrivacyWarning
 from tacit.estimators.published import Exported
 from tacit.estimators.records import (
     canonical,
@@ -40,10 +40,9 @@ from tacit.losses.loss import LinkLoss, Loss, RowLoss
 from tacit.losses.regularised import RegularisedLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
+from tacit.progress import Progress, duration
 from tacit.solvers.loss_sums import SparseLinkSum
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy, real_array
-
-__all__ = ["PrivacyWarning", "PrivateLinearModel", "randomness_of"]
+from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
 
 # The constant that stands for the intercept, as a share of the bound on a row: a full-size one would halve the room
 # that the features have inside the bound. The best of eight on synthetic rows with logistic labels and intercepts.
@@ -68,7 +67,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
     regularisation: float | None = None
     relation: str = "replace"
     horizon: int | None = None
-    initial: Any = None
     random_state: Any = None
     ledger: Ledger | None = None
 
@@ -96,9 +94,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
 
     def _rows_to_predict(self, X: Any) -> Any:
         return checked_data(self, X, reset=False, accept_sparse="csr")
-
-    def _randomness(self) -> Randomness:
-        return randomness_of(self.random_state)
 
     def _bound_of(self, name: str, given: float | None, largest: float) -> float:
         """A declared bound, or the data's own with a warning."""
@@ -138,8 +133,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         if self.regularisation is not None:
             loss = RegularisedLoss(loss, self.regularisation / records)
         declared = self.regularisation is not None
-        start = None if self.initial is None else self._start(dimension, norm, radius)
-        problem = Stochastic(domain=Ball(dimension, radius=radius), loss=loss, horizon=records, initial=start)
+        problem = Stochastic(domain=Ball(dimension, radius=radius), loss=loss, horizon=records)
         plan = OnlineToBatch.calibrate(
             problem,
             epsilon=epsilon,
@@ -149,24 +143,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
             batch=None if declared else max(1, ceil(records / PASS_STEPS)),
         )
         return cast(OnlineToBatch, plan)
-
-    def _start(self, dimension: int, norm: float, radius: float) -> tuple[float, ...]:
-        """The declared coefficients as a model of the pass, pulled into its ball: a function of public numbers."""
-        owner = type(self).__name__
-        given = np.atleast_2d(real_array(owner, "initial", self.initial, None)) / self._unit
-        if given.ndim != 2 or given.size != dimension or not np.isfinite(given).all():
-            raise InvalidInput(
-                f"The 'initial' parameter of {owner} must be {dimension} finite numbers: the coefficients, with "
-                f"fit_intercept the intercept after them, for several classes in a row each. Got {given.size} instead."
-            )
-        if self.fit_intercept:
-            given[:, -1] /= INTERCEPT_SHARE * norm
-        return tuple(Ball(dimension, radius=radius).project(given.ravel()).tolist())
-
-    @property
-    def _unit(self) -> float:
-        """What coefficients are divided by to make a model."""
-        return 1.0
 
     @staticmethod
     @np.errstate(all="ignore")  # whether something underflows depends on the data
@@ -207,7 +183,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         """
         self._check_parameters()
         self.__dict__.pop("_pass", None)  # a pass in parts ends here
-        if y is not None or not are_batches(X):
+        if y is not None or not isinstance(X, Iterator):
             return False
         owner = type(self).__name__
         for name in ("data_norm", "label_bound", "classes"):
@@ -215,9 +191,29 @@ class PrivateLinearModel(Exported, BaseEstimator):
                 raise InvalidInput(f"The '{name}' of {owner} must be declared to fit batches: they are seen only once.")
         if self.algorithm not in ("auto", "one-pass"):
             raise InvalidInput(f"{owner} fits batches in one pass: take algorithm='one-pass' or 'auto'.")
-        pass_over(owner, X, self.horizon, self._continue)
+        if self.horizon is None:
+            raise InvalidInput(
+                f"{owner} needs 'horizon', the public number of all records, to fit an iterator of batches."
+            )
+        self._pass_over(X, self.horizon)
         self.__dict__.pop("_pass")
         return True
+
+    def _pass_over(self, batches: Iterator[Any], records: int) -> None:
+        """Go once over pairs or triples of arrays, and show how far it is."""
+        owner, seen, started = type(self).__name__, 0, time.monotonic()
+        with Progress(owner, None) as progress:
+            for batch in batches:
+                if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
+                    raise InvalidInput(f"A batch of {owner} must be a pair (features, target), or with weights.")
+                if not len(batch[1]):
+                    continue  # a filter may leave none of a batch
+                self._continue(batch[0], batch[1], batch[2] if len(batch) == 3 else None, records)
+                seen += len(batch[1])
+                left = (time.monotonic() - started) * max(0, records - seen) / seen
+                progress.say(f"{seen:,} of {records:,} records, {duration(left)} left", last=seen >= records)
+        if not seen:
+            raise InvalidInput(f"{owner} got no batch to fit.")
 
     @abstractmethod
     def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
@@ -235,14 +231,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
                 stacklevel=3,
             )
         return state
-
-    def _spend(self, guarantee: Guarantee) -> Randomness:
-        """Record the contract, stamped with the source of the noise, which is returned."""
-        source = self._randomness()
-        stamped = guarantee.with_randomness(source.label)
-        spend(self.ledger, f"{type(self).__name__}.fit", stamped)
-        self.guarantee_ = stamped
-        return source
 
     def _split(self, models: FloatArray, norm: float) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts of augmented models, one a row."""
@@ -278,17 +266,3 @@ def descent_plan(
     problem = Stochastic(domain=Ball(dimension), loss=loss, horizon=records)
     plan = PrivateDescent.calibrate(problem, epsilon=epsilon, delta=delta, relation=relation)
     return cast(PrivateDescent, plan)
-
-
-def randomness_of(state: Any) -> Randomness:
-    """Secret, unless a seed was given: then replayable, with a warning."""
-    if state is None:
-        return Randomness.secret()
-    if isinstance(state, Randomness):
-        return state
-    warnings.warn(
-        "random_state makes the noise replayable: whoever knows it can undo the privacy of this fit.",
-        PrivacyWarning,
-        stacklevel=4,
-    )
-    return Randomness.replayable(int(state.randint(2**31 - 1)) if hasattr(state, "randint") else state)

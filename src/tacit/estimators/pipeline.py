@@ -31,8 +31,7 @@ from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.accounting.rounding import composed_numerics
 from tacit.errors import InvalidInput, PrivacyError, TacitError
 from tacit.estimators.budget import UsefulnessWarning
-from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
-from tacit.estimators.linear_model import randomness_of
+from tacit.estimators.ledger import Ledger, PrivacyWarning, randomness_of, spend
 from tacit.estimators.published import Exported
 from tacit.estimators.records import class_labels, is_sparse
 from tacit.estimators.stateless import learns_nothing
@@ -45,6 +44,16 @@ BEFORE = 0.3
 # Of the table on which other steps are tried.
 _PUBLIC_ROWS = 1024
 _PUBLIC_ENTRIES = 1 << 22
+
+
+def _of_the_last_step(name: str) -> Any:
+    """The method of a `Pipeline` that the last step has too; whatever a step says of the rows is not shown."""
+
+    def called(self: PrivatePipeline, *data: Any, **params: Any) -> Any:
+        return without_words(getattr(super(PrivatePipeline, self), name), *data, **params)
+
+    called.__name__, called.__doc__ = name, f"`{name}` of the last step; whatever a step says of the rows is not shown."
+    return available_if(lambda self: hasattr(self._final_estimator, name))(called)
 
 
 class PrivatePipeline(Exported, Pipeline):
@@ -105,13 +114,7 @@ class PrivatePipeline(Exported, Pipeline):
 
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
-        """Train all steps within one budget; the spending is recorded before the data are used.
-
-        Args:
-            X: rows of features.
-            y: labels or targets.
-            params: as in scikit-learn.
-        """
+        """Train all steps within one budget; the spending is recorded before the data are used."""
         private = self._private_steps()
         shape = self._shape_of(X, y)
         self._refuse_hidden(private)
@@ -146,35 +149,12 @@ class PrivatePipeline(Exported, Pipeline):
             found.set_params(**{name: getattr(self, name) for name in kept})
         return found
 
-    @available_if(lambda self: hasattr(self._final_estimator, "predict"))
-    def predict(self, X: Any, **params: Any) -> Any:
-        """Predictions of the last step; whatever a step says of the rows is not shown."""
-        return without_words(super().predict, X, **params)
-
-    @available_if(lambda self: hasattr(self._final_estimator, "predict_proba"))
-    def predict_proba(self, X: Any, **params: Any) -> Any:
-        """Probabilities of the last step."""
-        return without_words(super().predict_proba, X, **params)
-
-    @available_if(lambda self: hasattr(self._final_estimator, "predict_log_proba"))
-    def predict_log_proba(self, X: Any, **params: Any) -> Any:
-        """Logarithms of the probabilities of the last step."""
-        return without_words(super().predict_log_proba, X, **params)
-
-    @available_if(lambda self: hasattr(self._final_estimator, "decision_function"))
-    def decision_function(self, X: Any, **params: Any) -> Any:
-        """Margins of the last step."""
-        return without_words(super().decision_function, X, **params)
-
-    @available_if(lambda self: hasattr(self._final_estimator, "transform"))
-    def transform(self, X: Any, **params: Any) -> Any:
-        """What the last step makes of the rows."""
-        return without_words(super().transform, X, **params)
-
-    @available_if(lambda self: hasattr(self._final_estimator, "score"))
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
-        """The score of the last step."""
-        return float(without_words(super().score, X, y, sample_weight=sample_weight, **params))
+    predict = _of_the_last_step("predict")
+    predict_proba = _of_the_last_step("predict_proba")
+    predict_log_proba = _of_the_last_step("predict_log_proba")
+    decision_function = _of_the_last_step("decision_function")
+    transform = _of_the_last_step("transform")
+    score = _of_the_last_step("score")
 
     @available_if(lambda self: hasattr(self._final_estimator, "transform"))
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
@@ -562,26 +542,12 @@ def _equal(one: Any, two: Any) -> bool:
     return bool(np.all(one == two))
 
 
-def private_pipeline(
-    steps: Any,
-    *,
-    epsilon: float = 1.0,
-    delta: float = 1e-6,
-    shares: Mapping[str, float] | None = None,
-    relation: str = "replace",
-    random_state: Any = None,
-    ledger: Ledger | None = None,
-) -> PrivatePipeline:
+def private_pipeline(steps: Any, **budget: Any) -> PrivatePipeline:
     """Make a pipeline of these steps under one guarantee.
 
     Args:
         steps: steps, named after their classes, or pairs (name, step).
-        epsilon: privacy budget of one fit of all steps.
-        delta: failure probability of all steps together.
-        shares: the share of epsilon of each private step, by name (None: three tenths for all before the last).
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
+        budget: epsilon, delta, shares, relation, random_state and ledger, as in `PrivatePipeline`.
 
     >>> from sklearn.preprocessing import Normalizer
     >>> from tacit.estimators import PrivateLinearSVC, PrivateStandardScaler
@@ -593,12 +559,4 @@ def private_pipeline(
     named = [step for step in steps if isinstance(step, tuple)]
     if named and len(named) < len(steps):
         raise InvalidInput("The 'steps' of private_pipeline must be all steps, or all pairs (name, step).")
-    return PrivatePipeline(
-        list(steps) if named else make_pipeline(*steps).steps,
-        epsilon=epsilon,
-        delta=delta,
-        shares=shares,
-        relation=relation,
-        random_state=random_state,
-        ledger=ledger,
-    )
+    return PrivatePipeline(list(steps) if named else make_pipeline(*steps).steps, **budget)

@@ -252,8 +252,7 @@ def _released(model: Any) -> Iterator[tuple[str, str]]:
 
 def _scored(score: Any) -> Iterator[tuple[str, str]]:
     yield "score", f"{check_scoring('PrivateScore', score.scoring, score.estimator)}: {score.score_:.4g}"
-    if score.deviation_ is not None:
-        yield "standard deviation of its noise", f"{score.deviation_:.2g}"
+    yield "standard deviation of its noise", f"{score.deviation_:.2g}"
     yield "guarantee", str(score.guarantee_).splitlines()[0]
 
 

@@ -1,16 +1,9 @@
-"""Weights of records: public for classes, bounded by a public number for records.
+"""Records as models take them: checked, weighted, and rows of a table, dense or sparse (CSR).
 
 A weight w in [0, w_max] multiplies a record's loss. Weights are divided by w_max, so that they lie in [0, 1], where the
-losses keep their constants: |f'| <= G and f'' <= beta for every weight, and the label still fixes the sign of the
-slope. Where slope and curvature are linked (the logistic loss) a weight is covered as a shorter row is: with b = w a
-the curvature 4 b (1 - a) c is largest at a = b, that is at w = 1. So weights cost no privacy; what is small is the
-signal of the records that weigh little.
-
-Losses of two classes take the weight as the size of the label: y in [-1, 1] is the class sign(y) with weight |y|.
-
-scikit-learn's checks of data, without the values that its errors show.
-
-Rows of a table, dense or sparse (CSR): norms, clipping, the constant of the intercept, and dense parts of them.
+losses keep their constants, and the label still fixes the sign of the slope. Where slope and curvature are linked (the
+logistic loss) a weight is covered as a shorter row is: with b = w a the curvature 4 b (1 - a) c is largest at w = 1. So
+weights cost no privacy. Losses of two classes take y in [-1, 1]: the class sign(y) with weight |y|.
 
 Nothing here makes a sparse table dense, but for a part of bounded size at a time.
 """
@@ -48,13 +41,7 @@ _SHORTENED = {
 
 
 def checked_data(estimator: Any, *data: Any, **options: Any) -> Any:
-    """Copy and check data as `validate_data` does, in float64; what it refuses is refused in words without values.
-
-    Args:
-        estimator: whose data they are.
-        data: rows, or rows and labels.
-        options: further ones of `validate_data`.
-    """
+    """Copy and check data as `validate_data` does, in float64; what it refuses is refused in words without values."""
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in data):
         raise InvalidInput(
             f"The data of {type(estimator).__name__} must be numbers. Got an array with masked entries instead, whose "
@@ -184,56 +171,35 @@ def dense_parts(rows: Any, entries: int = _PART_ENTRIES) -> Iterator[tuple[slice
 
 @dataclass(frozen=True)
 class WeightedLogisticLoss(LogisticLoss):
-    """|y| ln(1 + exp(-sign(y) <v, x>)): the label's sign is the class, its size the weight.
-
-    >>> round(WeightedLogisticLoss().value([0.0, 0.0], ([0.6, 0.8], -0.5)), 4)
-    0.3466
-    """
+    """|y| ln(1 + exp(-sign(y) <v, x>)): the label's sign is the class, its size the weight."""
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """|y| ln(1 + e^{-sign(y) s})."""
         return np.asarray(np.abs(labels) * np.logaddexp(0.0, -np.sign(labels) * margins))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """-y/(1 + e^{sign(y) s})."""
         return np.asarray(-labels * expit(-np.sign(labels) * margins))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """|y| p (1 - p)."""
         probability = expit(-np.sign(labels) * margins)
         return np.asarray(np.abs(labels) * probability * (1 - probability))
 
 
 @dataclass(frozen=True)
 class WeightedHingeLoss(SmoothedHingeLoss):
-    """|y| times the smoothed hinge of sign(y) <v, x>: the label's sign is the class, its size the weight.
-
-    >>> WeightedHingeLoss(smoothing=0.5).value([0.0], ([1.0], -0.5))
-    0.375
-    """
+    """|y| times the smoothed hinge of sign(y) <v, x>: the label's sign is the class, its size the weight."""
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """|y| times the hinge with its kink rounded off."""
         return np.asarray(np.abs(labels) * super().link(margins, np.sign(labels)))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """|y| times the slope."""
         return np.asarray(np.abs(labels) * super().slope(margins, np.sign(labels)))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """|y| times the curvature."""
         return np.asarray(np.abs(labels) * super().curvature(margins, np.sign(labels)))
 
 
 def relative_weights(owner: str, given: Any, bound: float | None, records: int) -> FloatArray:
-    """Weights over their public bound, clipped to [0, 1]; ones if there are none.
-
-    Args:
-        owner: whose weights they are.
-        given: one number for each record, one for all, or None.
-        bound: the public w_max (None: the largest weight, with a warning).
-        records: how many there are.
-    """
+    """Weights over their public bound (None: the largest weight, with a warning), clipped to [0, 1]; or ones."""
     if given is None:
         return np.ones(records)
     try:

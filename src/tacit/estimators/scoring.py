@@ -11,15 +11,10 @@ replaced or left out. Errors are integers in steps of 2^-24 before they are adde
 | neg_mean_squared_error | the squared error, of targets and predictions within their bound b | 4 b^2 |
 | neg_mean_absolute_error | the absolute error, of the same | 2 b |
 
-Pairs (roc_auc, two classes). With P positives and N negatives, n = P + N rows, let M be the number of pairs of a
-positive and a negative whose margins are in the wrong order, ties as a half: the area under the curve is 1 - M/(P N). P
-and N are the same for all models, so that the smallest M has the largest area. A positive is in at most N pairs and a
-negative in at most P. Replacing a positive by a negative takes away at most N pairs and adds at most P - 1; other cases
-are alike. So M moves by at most max(P, N) <= n, and M/n by at most 1. An error that is not a number counts as 1, and a
-margin that is none as the wrong side of every pair.
+An error that is not a number counts as 1.
 
-Scores that divide by numbers of the data (F1, precision, balanced accuracy, R^2) have no such bound: one record can
-move them by everything.
+Scores that divide by numbers of the data (F1, precision, balanced accuracy, areas, R^2) have no such bound: one record
+can move them by everything.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 from tacit.validation import FloatArray
 
 LEAST_PROBABILITY = 0.01
-CLASSIFIER_SCORES = ("accuracy", "neg_log_loss", "neg_brier_score", "roc_auc")
+CLASSIFIER_SCORES = ("accuracy", "neg_log_loss", "neg_brier_score")
 REGRESSOR_SCORES = ("neg_mean_squared_error", "neg_mean_absolute_error")
 
 
@@ -56,18 +51,11 @@ def check_scoring(owner: str, scoring: Any, model: Any) -> str:
 
 
 def error_sum(name: str, model: Any, X: Any, y: Any, bound: float | None = None) -> float:
-    """The sum of the errors of all records, which one record moves by at most 1; or M/n for pairs.
+    """The sum of the errors of all records, which one record moves by at most 1.
 
-    Args:
-        name: of the score.
-        model: which was released, or has nothing to do with these records.
-        X: rows.
-        y: their labels or targets.
-        bound: public, on absolute targets.
+    The model was released, or has nothing to do with these records; `bound` on absolute targets is public.
     """
     with np.errstate(all="ignore"):  # rows may be as long as floats allow: they are not clipped here
-        if name == "roc_auc":
-            return wrong_pairs(*_margins(model, X, y)) / len(y)
         return float(np.sum(whole_errors(record_errors(name, model, X, y, bound)))) / LOSS_UNITS
 
 
@@ -104,25 +92,3 @@ def record_errors(name: str, model: Any, X: Any, y: Any, bound: float | None) ->
             np.log(np.clip(np.sum(chances * own, axis=1), LEAST_PROBABILITY, 1.0)) / log(LEAST_PROBABILITY)
         )
     return np.asarray(np.sum((chances - own) ** 2, axis=1) / 2)
-
-
-def wrong_pairs(margins: FloatArray, positive: Any) -> float:
-    """M: pairs of a positive and a negative in the wrong order, ties as a half.
-
-    >>> wrong_pairs(np.array([0.1, 0.4, 0.4, 0.9]), np.array([True, False, True, False]))
-    3.5
-    """
-    high = np.where(np.isnan(margins[positive]), -np.inf, margins[positive])
-    low = np.sort(np.where(np.isnan(margins[~positive]), np.inf, margins[~positive]))
-    above, not_below = (len(low) - np.searchsorted(low, high, side) for side in ("right", "left"))
-    return (int(np.sum(above)) + int(np.sum(not_below))) / 2
-
-
-def _margins(model: Any, X: Any, y: Any) -> tuple[FloatArray, Any]:
-    if len(model.classes_) != 2:
-        raise InvalidInput("The score roc_auc is about two classes.")
-    if hasattr(model, "decision_function"):
-        margins = np.asarray(model.decision_function(X), dtype=np.float64)
-    else:
-        margins = np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
-    return margins, np.asarray(np.asarray(y) == model.classes_[1])

@@ -23,9 +23,9 @@ import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from math import sqrt
+from math import floor, sqrt
 from sys import float_info
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -36,23 +36,28 @@ from tacit.accounting.curves import ROUND_UP, Pure
 from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.accounting.rounding import EXACT
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.estimators.budget import NoisyCounts, class_counts, statistics_guarantee
-from tacit.estimators.ledger import Ledger, PrivacyWarning, spend
-from tacit.estimators.linear_model import randomness_of
-from tacit.estimators.noisy_statistics import NoisyStatistics
+from tacit.estimators.budget import NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
+from tacit.estimators.ledger import Ledger, PrivacyWarning, charged
 from tacit.estimators.pipeline import without_words
 from tacit.estimators.published import Exported, Published
-from tacit.estimators.records import checked_data
-from tacit.estimators.ridge import integer_sums
-from tacit.estimators.scoring import check_scoring, error_scale, error_sum, record_errors
+from tacit.estimators.records import checked_data, dense_parts
+from tacit.estimators.scoring import check_scoring, error_scale, record_errors
 from tacit.estimators.table import Categories, column_of
 from tacit.losses.loss import clip_rows
-from tacit.noise.lattice import cross_ratio, joint_shift, moments_shift, quantise_moments, symmetric_matrix
-from tacit.noise.randomness import Randomness
+from tacit.noise.lattice import (
+    cross_ratio,
+    joint_shift,
+    moments_shift,
+    quantise_moments,
+    quantise_outer_products,
+    quantise_vectors,
+    symmetric_matrix,
+)
 from tacit.validation import (
     LARGEST,
     SMALLEST,
     FloatArray,
+    IntArray,
     check_choice,
     check_integer,
     check_number,
@@ -60,27 +65,28 @@ from tacit.validation import (
     check_privacy,
 )
 
+BLOCK_ENTRIES = 1 << 18
 # Below the epsilon or mu that is asked for by more than the last digits of their parts.
 _ROUNDED = 1 - 1e-9
 
 
+@dataclass(eq=False, repr=False)
 class PrivateStatistic(Published, BaseEstimator, ABC):
     """What the statistics share: a budget, a relation, the record of the spending."""
 
-    epsilon: float
-    delta: float
-    relation: str
-    random_state: Any
-    ledger: Ledger | None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    relation: str = "replace"
+    random_state: Any = None
+    ledger: Ledger | None = None
+
+    _released: ClassVar[str]
+    _pure: ClassVar[bool] = True
 
     @abstractmethod
     def _draws(self, n_features: int) -> int:
         """How many noisy numbers are released."""
-
-    @property
-    @abstractmethod
-    def _released(self) -> str:
-        """What is released, in words."""
 
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 1, *, sparse: bool = False
@@ -110,10 +116,8 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
         owner = type(self).__name__
         check_privacy(owner, self.epsilon, self.delta)
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
-
-    def _refuse_pure(self) -> None:
-        if self.delta == 0:
-            raise PrivacyError(f"{type(self).__name__} uses Gaussian noise, which needs delta > 0.")
+        if self.delta == 0 and not self._pure:
+            raise PrivacyError(f"{owner} uses Gaussian noise, which needs delta > 0.")
 
     @property
     def _replaced(self) -> bool:
@@ -126,34 +130,21 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
         mu = gaussian_mu(self.epsilon, self.delta)
         return NoisyCounts(mu / sqrt(releases) * (1.0 if releases == 1 else _ROUNDED), l2, pure=False)
 
-    def _spend(self, n_samples: int, n_features: int) -> Randomness:
-        """Record the contract, stamped with the source of the noise, which is returned."""
-        guarantee = self.public_guarantee(n_samples, n_features)
-        source = randomness_of(self.random_state)
-        stamped = guarantee.with_randomness(source.label)
-        spend(self.ledger, f"{type(self).__name__}.fit", stamped)
-        self.guarantee_ = stamped
-        return source
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         return tags
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateMean(PrivateStatistic):
     """The mean of each column.
 
     Privacy contract: `guarantee_`, about one record. Enforced: values are clipped to `bounds`.
 
     Args:
-        epsilon: privacy budget of one fit.
-        delta: failure probability; 0 for pure privacy.
+        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         bounds: public (low, high), numbers or one for each column.
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     Attributes after fit: `mean_`, `deviation_` (of its noise, a public number), `guarantee_`.
 
@@ -163,28 +154,19 @@ class PrivateMean(PrivateStatistic):
     True
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
     bounds: Any = None
-    relation: str = "replace"
-    random_state: Any = None
-    ledger: Ledger | None = None
+
+    _released: ClassVar[str] = "noisy means"
 
     def fit(self, X: Any, y: Any = None) -> PrivateMean:
-        """Release the means.
-
-        Args:
-            X: rows of numbers.
-            y: ignored.
-        """
+        """Release the means."""
         self._check_parameters()
         rows = checked_data(self, X)
         low, high = public_limits("PrivateMean", self.bounds, rows.shape[1])
         count, width = rows.shape
         centred = self.delta > 0 and not self._replaced
         noise = self._noise(sqrt(width) / (2 if centred else 1), width)
-        source = self._spend(count, width)
+        source = charged(self, self.public_guarantee(count, width))
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             whole = noise.whole((np.clip(rows, low, high) - low) / (high - low))
         sums = np.sum(whole - noise.units // 2 * centred, axis=0)
@@ -196,12 +178,8 @@ class PrivateMean(PrivateStatistic):
     def _draws(self, n_features: int) -> int:
         return n_features
 
-    @property
-    def _released(self) -> str:
-        return "noisy means"
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateHistogram(PrivateStatistic):
     """How many records of one column are in each public bin, or have each public category.
 
@@ -209,13 +187,9 @@ class PrivateHistogram(PrivateStatistic):
     first or the last bin; what is no declared category, or missing, in one bin more.
 
     Args:
-        epsilon: privacy budget of one fit.
-        delta: failure probability; 0 for pure privacy.
+        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         edges: rising numbers between which bins lie; a bin has its lower edge, the last one its upper too.
         categories: in the place of edges.
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     Attributes after fit: `counts_` (noisy, hence no whole numbers and perhaps negative), `deviation_`, `guarantee_`.
 
@@ -224,26 +198,17 @@ class PrivateHistogram(PrivateStatistic):
     True
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
     edges: Any = None
     categories: Any = None
-    relation: str = "replace"
-    random_state: Any = None
-    ledger: Ledger | None = None
+
+    _released: ClassVar[str] = "noisy counts of bins"
 
     def fit(self, X: Any, y: Any = None) -> PrivateHistogram:
-        """Release the counts.
-
-        Args:
-            X: one column.
-            y: ignored.
-        """
+        """Release the counts."""
         self._check_parameters()
         codes, bins = self._codes(X)
         noise = self._noise(sqrt(2) if self._replaced else 1.0, 2.0 if self._replaced else 1.0)
-        source = self._spend(len(codes), 1)
+        source = charged(self, self.public_guarantee(len(codes), 1))
         self.counts_ = class_counts(noise, codes, bins, source)
         self.deviation_ = noise.deviation
         return self
@@ -273,12 +238,8 @@ class PrivateHistogram(PrivateStatistic):
     def _draws(self, n_features: int) -> int:
         return len(self._edges()) - 1 if self.edges is not None else len(Categories(self.categories).values) + 1
 
-    @property
-    def _released(self) -> str:
-        return "noisy counts of bins"
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateQuantile(PrivateStatistic):
     """Quantiles of each column, such as the median.
 
@@ -286,14 +247,10 @@ class PrivateQuantile(PrivateStatistic):
     and a quantile of the records up to a rank of about the noise of a count, `deviation_`.
 
     Args:
-        epsilon: privacy budget of one fit.
-        delta: failure probability; 0 for pure privacy.
+        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         quantiles: numbers between 0 and 1.
         bounds: public (low, high), numbers or one for each column.
         steps: of the binary search; each costs privacy.
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     Attributes after fit: `quantiles_` (a row for each quantile), `deviation_` (of the noise of a count, in records),
     `guarantee_`.
@@ -304,30 +261,21 @@ class PrivateQuantile(PrivateStatistic):
     True
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
     quantiles: Any = (0.5,)
     bounds: Any = None
     steps: int = 10
-    relation: str = "replace"
-    random_state: Any = None
-    ledger: Ledger | None = None
+
+    _released: ClassVar[str] = "noisy counts below points of a binary search, hence quantiles"
 
     def fit(self, X: Any, y: Any = None) -> PrivateQuantile:
-        """Release the quantiles.
-
-        Args:
-            X: rows of numbers.
-            y: ignored.
-        """
+        """Release the quantiles."""
         self._check_parameters()
         rows = checked_data(self, X)
         count, width = rows.shape
         low, high = public_limits("PrivateQuantile", self.bounds, width)
         shares = np.array([float(share) for share in self.quantiles])
         noise = self._noise(1.0, 1.0, self._draws(width))
-        source = self._spend(count, width)
+        source = charged(self, self.public_guarantee(count, width))
         found = np.empty((len(shares), width))
         for place, share in enumerate(shares):
             for column in range(width):
@@ -352,12 +300,8 @@ class PrivateQuantile(PrivateStatistic):
     def _draws(self, n_features: int) -> int:
         return n_features * len(self.quantiles) * self.steps
 
-    @property
-    def _released(self) -> str:
-        return "noisy counts below points of a binary search, hence quantiles"
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateCovariance(PrivateStatistic):
     """The mean and the covariance of rows of bounded length.
 
@@ -366,13 +310,9 @@ class PrivateCovariance(PrivateStatistic):
     without.
 
     Args:
-        epsilon: privacy budget of one fit.
-        delta: failure probability, above 0.
+        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         data_norm: public bound on the norm of a row minus the centre.
         centre: a public point near the rows (None: 0).
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     Attributes after fit: `location_`, `covariance_`, `deviation_` (of the noise of a diagonal entry), `guarantee_`.
 
@@ -383,22 +323,14 @@ class PrivateCovariance(PrivateStatistic):
     True
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
     data_norm: float = 1.0
     centre: Any = None
-    relation: str = "replace"
-    random_state: Any = None
-    ledger: Ledger | None = None
+
+    _released: ClassVar[str] = "noisy first and second moments, hence mean and covariance"
+    _pure: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> PrivateCovariance:
-        """Release both moments.
-
-        Args:
-            X: rows of numbers.
-            y: ignored.
-        """
+        """Release both moments."""
         self._check_parameters()
         norm, rows = float(self.data_norm), checked_data(self, X)
         count, width = rows.shape
@@ -408,7 +340,7 @@ class PrivateCovariance(PrivateStatistic):
             partial(joint_shift, dimension=width, replace=self._replaced),
         )
         ratio = cross_ratio(self._replaced)
-        source = self._spend(count, width)
+        source = charged(self, self.public_guarantee(count, width))
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             moved = clip_rows(np.clip(rows - centre, -1e300, 1e300), norm)
             sums = integer_sums(moved, np.ones(count), norm, lattice.units, ratio)
@@ -423,7 +355,6 @@ class PrivateCovariance(PrivateStatistic):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_positive("PrivateCovariance", "data_norm", self.data_norm)
-        self._refuse_pure()
 
     def _centre(self, width: int) -> FloatArray:
         centre = np.zeros(width) if self.centre is None else np.asarray(self.centre, dtype=np.float64)
@@ -434,12 +365,8 @@ class PrivateCovariance(PrivateStatistic):
     def _draws(self, n_features: int) -> int:
         return n_features * (n_features + 3) // 2
 
-    @property
-    def _released(self) -> str:
-        return "noisy first and second moments, hence mean and covariance"
 
-
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, PrivateStatistic):
     """Centre and scale each feature by private estimates of its mean and standard deviation.
 
@@ -447,12 +374,8 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
     of squared norm z^4 + 1/4 <= 5/4. Two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
 
     Args:
-        epsilon: privacy budget of one fit.
-        delta: failure probability, above 0.
+        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         bounds: public (low, high), numbers or one for each feature; values outside are clipped.
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     >>> import numpy as np
     >>> X = np.linspace(0, 10, 2000)[:, None]
@@ -461,27 +384,19 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
     True
     """
 
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
     bounds: Any = None
-    relation: str = "replace"
-    random_state: Any = None
-    ledger: Ledger | None = None
+
+    _released: ClassVar[str] = "noisy first and second moments, hence means and deviations"
+    _pure: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None) -> PrivateStandardScaler:
-        """Estimate means and deviations privately.
-
-        Args:
-            X: rows of features.
-            y: ignored.
-        """
+        """Estimate means and deviations privately."""
         self._check_parameters()
         rows = checked_data(self, X)
         low, high = self._limits(rows)
         mu, width = gaussian_mu(self.epsilon, self.delta), rows.shape[1]
         lattice = NoisyStatistics.finest(mu, partial(moments_shift, features=width, replace=self._replaced))
-        source = self._spend(len(rows), width)
+        source = charged(self, self.public_guarantee(len(rows), width))
         middle, half = (low + high) / 2, (high - low) / 2
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             # Clipped again: between bounds that are neighbouring floats the middle is one of them.
@@ -495,16 +410,8 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
         self.scale_ = half * np.sqrt(np.clip(second - first**2, min(least, 1.0), 1.0))
         return self
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._refuse_pure()
-
     def _draws(self, n_features: int) -> int:
         return 2 * n_features
-
-    @property
-    def _released(self) -> str:
-        return "noisy first and second moments, hence means and deviations"
 
     def transform(self, X: Any) -> FloatArray:
         """Subtract the means and divide by the deviations; clip what is too large for a float.
@@ -528,7 +435,6 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
         return public_limits("PrivateStandardScaler", self.bounds, rows.shape[1])
 
 
-@dataclass(eq=False, repr=False)
 class PrivateScore(PrivateStatistic):
     """The score of a public model on private records.
 
@@ -536,17 +442,13 @@ class PrivateScore(PrivateStatistic):
     privately before, or trained on other data), and predicts each row by itself.
 
     Args:
+        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         estimator: a fitted model, or pipeline.
-        epsilon: privacy budget of one fit.
-        delta: failure probability; 0 for pure privacy.
-        scoring: "accuracy" (None), "neg_log_loss", "neg_brier_score" or "roc_auc" (two classes) of classifiers,
+        scoring: "accuracy" (None), "neg_log_loss", or "neg_brier_score" of classifiers,
             "neg_mean_squared_error" (None) or "neg_mean_absolute_error" of regressors.
         label_bound: public bound on absolute targets, for regressors; targets and predictions are clipped to it.
-        relation: "replace" or "zero-out".
-        random_state: only for tests: makes the noise replayable, with a warning.
-        ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
-    Attributes after fit: `score_`, `deviation_` (of its noise; None for areas), `guarantee_`.
+    Attributes after fit: `score_`, `deviation_` (of its noise), `guarantee_`.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> model = DummyClassifier(strategy="constant", constant=1).fit([[0], [0]], [0, 1])
@@ -554,23 +456,25 @@ class PrivateScore(PrivateStatistic):
     True
     """
 
-    estimator: Any
-    epsilon: float = 1.0
-    delta: float = 1e-6
-    _: KW_ONLY
-    scoring: str | None = None
-    label_bound: float | None = None
-    relation: str = "replace"
-    random_state: Any = None
-    ledger: Ledger | None = None
+    def __init__(
+        self,
+        estimator: Any,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        scoring: str | None = None,
+        label_bound: float | None = None,
+        relation: str = "replace",
+        random_state: Any = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        super().__init__(epsilon, delta, relation=relation, random_state=random_state, ledger=ledger)
+        self.estimator, self.scoring, self.label_bound = estimator, scoring, label_bound
+
+    _released: ClassVar[str] = "a noisy score of a public model"
 
     def fit(self, X: Any, y: Any) -> PrivateScore:
-        """Release the score.
-
-        Args:
-            X: rows as the model takes them.
-            y: their labels or targets.
-        """
+        """Release the score."""
         self._check_parameters()
         name = check_scoring("PrivateScore", self.scoring, self.estimator)
         if name.endswith("_error") and self.label_bound is None:
@@ -581,34 +485,19 @@ class PrivateScore(PrivateStatistic):
             raise InvalidInput("PrivateScore needs at least one record.")
         if labels.ndim != 1 or count != ((rows.shape or (0,))[0] if hasattr(rows, "shape") else len(rows)):
             raise InvalidInput("PrivateScore needs one label for each row.")
-        if name == "roc_auc":
-            return self._area(rows, labels, count)
         noise = self._noise(1.0, 1.0)
         errors = without_words(record_errors, name, self.estimator, rows, labels, self.label_bound)
-        source = self._spend(count, 1)
+        source = charged(self, self.public_guarantee(count, 1))
         whole = noise.whole(np.where(errors < 1.0, np.maximum(errors, 0.0), 1.0))  # 1 where it is not a number
         share = float(np.clip(noise.release(np.array([np.sum(whole)]), source, "errors")[0] / count, 0.0, 1.0))
         scale = error_scale(name, self.label_bound)
         self.score_ = 1.0 - share if name == "accuracy" else -scale * share
-        self.deviation_: float | None = scale * noise.deviation / count
+        self.deviation_ = scale * noise.deviation / count
         return self
 
     def __sklearn_clone__(self) -> PrivateScore:
         """A copy that scores the same fitted model."""
         return PrivateScore(**self.get_params(deep=False))
-
-    def _area(self, X: Any, y: Any, count: int) -> PrivateScore:
-        """Wrong pairs over the number of records, and positives: both move by at most 1, half of the budget each."""
-        noise = self._noise(1.0, 1.0, 2)
-        pairs = without_words(error_sum, "roc_auc", self.estimator, X, y)
-        source = self._spend(count, 1)
-        positive = int(np.count_nonzero(np.asarray(y) == self.estimator.classes_[1]))
-        # floor(u M/n) moves by less than u + 1, a whole number: by at most u.
-        wrong = noise.release(np.array([int(np.floor(pairs * noise.units))]), source, "pairs")[0] * count
-        some = float(np.clip(noise.release(np.array([positive * noise.units]), source, "positives")[0], 1, count - 1))
-        self.score_ = float(np.clip(1.0 - wrong / max(some * (count - some), 1.0), 0.0, 1.0))
-        self.deviation_ = None
-        return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -616,11 +505,20 @@ class PrivateScore(PrivateStatistic):
             check_positive("PrivateScore", "label_bound", self.label_bound)
 
     def _draws(self, n_features: int) -> int:
-        return 2
+        return 2  # at most
 
-    @property
-    def _released(self) -> str:
-        return "a noisy score of a public model"
+
+@np.errstate(all="ignore")  # whether something underflows depends on the data
+def integer_sums(rows: Any, target: FloatArray, norm: float, units: int, ratio: float) -> IntArray:
+    """The sums of v v^T and of alpha v y in integers, each record quantised by itself; a cache's worth at a time."""
+    width = rows.shape[1]
+    size = width * (width + 1) // 2
+    sums = np.zeros(size + width, dtype=np.int64)
+    for place, part in dense_parts(rows, BLOCK_ENTRIES // size * width):
+        sums[:size] += quantise_outer_products(part, norm, units).sum(axis=0)
+        crosses = quantise_vectors(part * target[place, None], norm, max(1, floor(ratio * units)))
+        sums[size:] += crosses.sum(axis=0)
+    return sums
 
 
 def public_limits(owner: str, bounds: Any, width: int) -> tuple[FloatArray, FloatArray]:

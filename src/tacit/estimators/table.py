@@ -214,23 +214,14 @@ class PublicTable(TransformerMixin, BaseEstimator):
     missing: Any = "zero"
 
     def fit(self, X: Any, y: Any = None) -> PublicTable:
-        """Check that the declared columns are there; nothing is learned.
-
-        Args:
-            X: a table.
-            y: ignored.
-        """
+        """Check that the declared columns are there; nothing is learned."""
         self._constants()
         self._columns_of(X)
         self.n_features_in_ = len(X.columns) if hasattr(X, "columns") else _rectangle(X).shape[1]
         return self
 
     def transform(self, X: Any) -> Any:
-        """Encode each row in numbers: a sparse matrix (CSR) if words are hashed, else an array.
-
-        Args:
-            X: a DataFrame, an array or rows.
-        """
+        """Encode each row in numbers: a sparse matrix (CSR) if words are hashed, else an array."""
         constants, indicator = self._constants(), self.missing == "indicator"
         blocks: list[Any] = []
         for (name, kind), cells in zip(self.columns.items(), self._columns_of(X), strict=True):

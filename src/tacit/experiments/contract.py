@@ -11,6 +11,7 @@ The proof stands in docs/algorithms/experiments.md.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, expm1, inf, sqrt
@@ -51,19 +52,12 @@ ASSUMED = (
 
 @dataclass(frozen=True)
 class Promise:
-    """What is promised, and the noise that keeps it.
+    """What is promised, and the noise that keeps it."""
 
-    Attributes:
-        epsilon: at most, of a month.
-        delta: at most, of a month.
-        versions: how many may begin in a month.
-        identified: whether replies name persons.
-    """
-
-    epsilon: float
-    delta: float
-    versions: int
-    identified: bool = True
+    epsilon: float  # at most, of a month
+    delta: float  # at most, of a month
+    versions: int  # how many may begin in a month
+    identified: bool = True  # whether replies name persons
 
     @staticmethod
     def of(design: Design) -> Promise:
@@ -81,10 +75,12 @@ class Promise:
         """The largest m for which Gaussian noise keeps the promise (0: there is none)."""
         if self.delta == 0:
             return 0
-        found = int(gaussian_mu(self.epsilon, self.delta) * GAUSSIAN_SIGMA / sqrt(self.versions) / LATTICE) + 1
-        while found and self._gaussian(found).epsilon(self.delta) > self.epsilon:
-            found -= 1
-        return found
+        most = int(gaussian_mu(self.epsilon, self.delta) * GAUSSIAN_SIGMA / sqrt(self.versions) / LATTICE) + 1
+
+        def breaks(multiple: int) -> bool:  # rises with the multiple
+            return self._gaussian(multiple).epsilon(self.delta) > self.epsilon
+
+        return bisect_left(range(1, most + 1), True, key=breaks)
 
     def _gaussian(self, multiple: int) -> SamplerError:
         slack = gaussian_slack(2 * self.versions)  # a person moves two sums a version

@@ -183,7 +183,6 @@ def check_min_share(share: float | None, arms: int) -> None:
 
 def _check_name(what: str, name: object, longest: int) -> None:
     allowed = f"a printable text of 1 to {longest} characters without / and \\"
-    if not isinstance(name, str) or not 0 < len(name) <= longest or not name.isprintable() or set(name) & set("/\\"):
-        raise invalid("Design", what, allowed, name)
-    if name in (".", ".."):
+    fits = isinstance(name, str) and 0 < len(name) <= longest and name.isprintable() and not set(name) & set("/\\")
+    if not fits or name in (".", ".."):
         raise invalid("Design", what, allowed, name)

@@ -56,35 +56,21 @@ Figure = tuple[str, str, dict[str, str], float]
 
 
 class Answer(NamedTuple):
-    """What became of a batch of replies: both lists depend on public things and on the sender's own rows only.
+    """What became of a batch of replies: both lists depend on public things and on the sender's own rows only."""
 
-    Attributes:
-        closed: the places of rows whose version is closed or not known.
-        malformed: the places of rows that are not [salt, pid, value].
-    """
-
-    closed: list[int]
-    malformed: list[int]
+    closed: list[int]  # the places of rows whose version is closed or not known
+    malformed: list[int]  # the places of rows that are not [salt, pid, value]
 
 
 class Mark(NamedTuple):
-    """What everything that may be shown of an experiment is a function of: as long as it is the same, nothing changed.
+    """What all that may be shown of an experiment is a function of: as long as it is the same, nothing changed."""
 
-    Attributes:
-        ledger: the name of the ledger that is charged.
-        state: of the experiment.
-        versions: how many there are, in each state.
-        acts: how many there were.
-        persons: how many were counted by the operator.
-        overdue: how many versions should have been released and were not.
-    """
-
-    ledger: str
-    state: str
-    versions: tuple[tuple[str, int], ...]
-    acts: int
-    persons: int
-    overdue: int
+    ledger: str  # the name of the ledger that is charged
+    state: str  # of the experiment
+    versions: tuple[tuple[str, int], ...]  # how many there are, in each state
+    acts: int  # how many there were
+    persons: int  # how many were counted by the operator
+    overdue: int  # how many versions should have been released and were not
 
 
 class Experiments:
@@ -225,11 +211,7 @@ class Experiments:
     def stop(self, name: str, who: str = "", *, end: bool = False, promote: str | None = None) -> None:
         """Freeze an experiment: its shares are served on, and nothing new counts. Or end it for good.
 
-        Args:
-            name: which one.
-            who: whose act it is.
-            end: whether it ends for good.
-            promote: the arm that everybody gets when it has ended (None: the default arm).
+        Everybody gets the arm `promote` when it has ended (None: the default arm).
         """
         now = self._now()  # whatever the clock did: what stops can always be stopped
         with self._database.writing() as transaction:
@@ -241,7 +223,7 @@ class Experiments:
                 raise InvalidInput("An arm is promoted when the experiment ends.")
             if not owner.arms[place].active:
                 raise InvalidInput("An arm that was killed or removed cannot be promoted.")
-            shares = [float(arm.place == place) for arm in owner.arms] if end else None
+            shares = np.array([float(arm.place == place) for arm in owner.arms]) if end else None
             owner = records.change(transaction, owner, state=ENDED if end else FROZEN)
             self._open(transaction, owner, now, counting=False, shares=shares)
             words = f"ended, {owner.arms[place].name} for everybody" if end else "stopped"
@@ -275,14 +257,9 @@ class Experiments:
         remove: Sequence[str] = (),
         min_share: float | None = None,
     ) -> None:
-        """Change which arms the next version serves.
+        """Change which arms the next version serves, and the least share of each from now on (None: as before).
 
-        Args:
-            name: which experiment.
-            who: whose act it is.
-            add: names of new arms; a name that was ever used is not new.
-            remove: names of arms that leave.
-            min_share: the least share of every arm from now on (None: as before).
+        A name that was ever used is not new.
         """
         now = self._now()
         with self._database.writing() as transaction:
@@ -484,7 +461,7 @@ class Experiments:
         now: float,
         *,
         counting: bool,
-        shares: Sequence[float] | None = None,
+        shares: FloatArray | None = None,
         until: float | None = None,
         begin: float | None = None,
     ) -> None:
@@ -492,9 +469,10 @@ class Experiments:
         design, versions = owner.design, records.versions(transaction, owner.number)
         chain = records.releases(transaction, owner.number)
         last = versions[-1].policy if versions else None
-        served = np.asarray(
-            self._shares(transaction, owner, versions, chain, now, counting) if shares is None else shares
-        )
+        if shares is None and versions and not counting:
+            shares = results.stay(owner, versions)
+        elif shares is None:
+            shares = results.shares(owner, versions, chain, now, records.exposures(transaction, owner.number))
         if begin is None:
             begin = now if last is None else max(now, last.serve_from)
         if counting and period_of(begin) != period_of(now):
@@ -509,7 +487,7 @@ class Experiments:
             counting=counting,
             salt=secret_bytes(16).hex(),
             arms=tuple(arm.name for arm in owner.arms),
-            upto=tuple(int(end) for end in cumulative(served)),
+            upto=tuple(int(end) for end in cumulative(shares)),
             default=design.default,
             serve_from=begin,
             serve_until=end,
@@ -524,19 +502,6 @@ class Experiments:
             self._check_key(transaction)
             self._replies.open(policy.salt, policy.close_at)
         records.add_version(transaction, owner.number, period_of(begin), policy)
-
-    def _shares(
-        self,
-        transaction: Transaction,
-        owner: Experiment,
-        versions: Sequence[Version],
-        chain: Sequence[records.Release],
-        now: float,
-        counting: bool,
-    ) -> FloatArray:
-        if not counting and versions:
-            return results.stay(owner, versions)
-        return results.shares(owner, versions, chain, now, records.exposures(transaction, owner.number))
 
     def _full(self, transaction: Transaction, owner: Experiment, now: float) -> bool:
         """Tell whether all versions of this month that are paid for have begun."""
@@ -676,34 +641,23 @@ class Experiments:
         with self._database.reading() as transaction:
             now = self._now()
             for owner in records.experiments(transaction):
-                number = {"number": owner.number}
-                states = transaction.rows(
+                rows = transaction.rows(
                     """SELECT state, count(*) FROM tacit_versions WHERE experiment = :number
                         GROUP BY state ORDER BY state""",
-                    **number,
+                    number=owner.number,
                 )
-                acts = transaction.row(
-                    "SELECT count(*) FROM tacit_acts WHERE experiment = :number OR experiment IS NULL", **number
-                )
-                persons = transaction.row(
-                    """SELECT coalesce(sum(e.persons), 0) FROM tacit_exposures e
-                        JOIN tacit_versions v ON v.salt = e.salt WHERE v.experiment = :number""",
-                    **number,
-                )
-                overdue = transaction.row(
-                    f"""SELECT count(*) FROM tacit_versions
-                        WHERE experiment = :number AND state = '{records.OPEN}' AND close_at <= :late""",
-                    **number,
+                counted = transaction.row(
+                    f"""SELECT
+                        (SELECT count(*) FROM tacit_acts WHERE experiment = :number OR experiment IS NULL),
+                        (SELECT coalesce(sum(e.persons), 0) FROM tacit_exposures e
+                            JOIN tacit_versions v ON v.salt = e.salt WHERE v.experiment = :number),
+                        (SELECT count(*) FROM tacit_versions WHERE experiment = :number
+                            AND state = '{records.OPEN}' AND close_at <= :late)""",
+                    number=owner.number,
                     late=now - OVERDUE,
                 )
-                found[owner.name] = Mark(
-                    owner.design.ledger,
-                    owner.state,
-                    tuple((str(state), int(count)) for state, count in states),
-                    int(acts[0]),
-                    int(persons[0]),
-                    int(overdue[0]),
-                )
+                states = tuple((str(state), int(count)) for state, count in rows)
+                found[owner.name] = Mark(owner.design.ledger, owner.state, states, *map(int, counted))
         return found
 
     def describe(self, name: str) -> dict[str, Any]:
@@ -815,21 +769,13 @@ class Experiments:
 
 
 class Known(NamedTuple):
-    """What never changes of a version that counts, for those who reply.
+    """What never changes of a version that counts, for those who reply."""
 
-    Attributes:
-        name: of the experiment.
-        upto: the shares.
-        low: the value of no reply.
-        high: the largest value.
-        adds: whether values add up.
-    """
-
-    name: str
-    upto: tuple[int, ...]
-    low: float
-    high: float
-    adds: bool
+    name: str  # of the experiment
+    upto: tuple[int, ...]  # the shares
+    low: float  # the value of no reply
+    high: float  # the largest value
+    adds: bool  # whether values add up
 
     def score(self, value: object) -> int | None:
         """Put a value on the lattice, rounded down; None if it is no number of the range."""

@@ -67,43 +67,24 @@ def assign(salt: str, upto: Sequence[int], pid: str) -> int:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is public of a version before it begins.
+    """What is public of a version before it begins."""
 
-    Attributes:
-        experiment: its name.
-        incarnation: how often the experiment was restored from a copy, plus one.
-        version: its number, which grows over all incarnations.
-        counting: whether replies count; there is a charge if and only if they do.
-        salt: its nonce.
-        arms: the names of all arms that there ever were: an arm keeps its place.
-        upto: cumulative shares as integers, the last one 2^32.
-        default: the arm of those who have no policy.
-        serve_from: when it begins, in seconds.
-        serve_until: when the next one may take over.
-        close_at: when replies stop to count.
-        low: the value that stands for silence.
-        high: the largest value.
-        contract: the digest of the contract.
-        head: the head of the chain of releases that the shares were computed from ("": none).
-        previous: the digest of the policy before it ("": none).
-    """
-
-    experiment: str
-    incarnation: int
-    version: int
-    counting: bool
-    salt: str
-    arms: tuple[str, ...]
-    upto: tuple[int, ...]
-    default: str
-    serve_from: float
-    serve_until: float
-    close_at: float
-    low: float
-    high: float
-    contract: str
-    head: str
-    previous: str
+    experiment: str  # its name
+    incarnation: int  # how often the experiment was restored from a copy, plus one
+    version: int  # its number, which grows over all incarnations
+    counting: bool  # whether replies count; there is a charge if and only if they do
+    salt: str  # its nonce
+    arms: tuple[str, ...]  # the names of all arms that there ever were: an arm keeps its place
+    upto: tuple[int, ...]  # cumulative shares as integers, the last one 2^32
+    default: str  # the arm of those who have no policy
+    serve_from: float  # when it begins, in seconds
+    serve_until: float  # when the next one may take over
+    close_at: float  # when replies stop to count
+    low: float  # the value that stands for silence
+    high: float  # the largest value
+    contract: str  # the digest of the contract
+    head: str  # the head of the chain of releases that the shares were computed from ("": none)
+    previous: str  # the digest of the policy before it ("": none)
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -25,19 +25,12 @@ _VERSION = "SELECT salt, experiment, number, incarnation, period, counting, clos
 
 @dataclass(frozen=True)
 class Arm:
-    """An arm.
+    """An arm."""
 
-    Attributes:
-        place: which does not change, and no other arm gets.
-        name: what callers know it by.
-        removed: whether it leaves at the next version, or has left.
-        killed_at: when it was killed (None: it was not).
-    """
-
-    place: int
-    name: str
-    removed: bool
-    killed_at: float | None
+    place: int  # which does not change, and no other arm gets
+    name: str  # what callers know it by
+    removed: bool  # whether it leaves at the next version, or has left
+    killed_at: float | None  # when it was killed (None: it was not)
 
     @property
     def active(self) -> bool:
@@ -47,27 +40,16 @@ class Arm:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment as it stands.
+    """An experiment as it stands."""
 
-    Attributes:
-        number: in the store.
-        name: its name.
-        design: what was asked for.
-        state: "draft", "running", "frozen" or "ended".
-        incarnation: grows when the store is restored from a copy.
-        ledger: the number of its ledger.
-        made_at: when it was made.
-        arms: all arms that there ever were.
-    """
-
-    number: int
-    name: str
-    design: Design
-    state: str
-    incarnation: int
-    ledger: int
-    made_at: float
-    arms: tuple[Arm, ...]
+    number: int  # in the store
+    name: str  # its name
+    design: Design  # what was asked for
+    state: str  # "draft", "running", "frozen" or "ended"
+    incarnation: int  # grows when the store is restored from a copy
+    ledger: int  # the number of its ledger
+    made_at: float  # when it was made
+    arms: tuple[Arm, ...]  # all arms that there ever were
 
     def place(self, arm: object) -> int:
         """Find an arm by its name."""
@@ -84,46 +66,27 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Version:
-    """A version as it stands.
+    """A version as it stands."""
 
-    Attributes:
-        salt: its nonce.
-        experiment: the number of its experiment.
-        number: counted from 1.
-        incarnation: of the experiment when it was opened.
-        period: the calendar month in which it began.
-        counting: whether its replies count.
-        close_at: when they stop to.
-        state: "open", "released", "void" or "not counted".
-        policy: what is served.
-    """
-
-    salt: str
-    experiment: int
-    number: int
-    incarnation: int
-    period: str
-    counting: bool
-    close_at: float
-    state: str
-    policy: Policy
+    salt: str  # its nonce
+    experiment: int  # the number of its experiment
+    number: int  # counted from 1
+    incarnation: int  # of the experiment when it was opened
+    period: str  # the calendar month in which it began
+    counting: bool  # whether its replies count
+    close_at: float  # when they stop to
+    state: str  # "open", "released", "void" or "not counted"
+    policy: Policy  # what is served
 
 
 @dataclass(frozen=True)
 class Release:
-    """What was released of a version.
+    """What was released of a version."""
 
-    Attributes:
-        salt: of the version.
-        content: the sums with their noise, and which noise it was.
-        digest: of the content, which the witness knows.
-        head: the hash of this digest and the head before: a chain.
-    """
-
-    salt: str
-    content: dict[str, Any]
-    digest: str
-    head: str
+    salt: str  # of the version
+    content: dict[str, Any]  # the sums with their noise, and which noise it was
+    digest: str  # of the content, which the witness knows
+    head: str  # the hash of this digest and the head before: a chain
 
 
 def experiment(transaction: Transaction, name: str, *, lock: bool = False) -> Experiment:
@@ -148,16 +111,8 @@ def _experiment(transaction: Transaction, row: Any) -> Experiment:
         "SELECT place, name, removed, killed_at FROM tacit_experiment_arms WHERE experiment = :number ORDER BY place",
         number=number,
     )
-    return Experiment(
-        int(number),
-        str(name),
-        Design.from_dict(json.loads(design)),
-        str(state),
-        int(incarnation),
-        int(ledger),
-        float(made_at),
-        tuple(Arm(int(p), str(n), bool(r), None if k is None else float(k)) for p, n, r, k in arms),
-    )
+    known = tuple(Arm(place, arm, bool(removed), killed_at) for place, arm, removed, killed_at in arms)
+    return Experiment(number, name, Design.from_dict(json.loads(design)), state, incarnation, ledger, made_at, known)
 
 
 def make(transaction: Transaction, design: Design, ledger: int, now: float, incarnation: int) -> Experiment:
@@ -242,17 +197,8 @@ def digests(transaction: Transaction) -> dict[str, str | None]:
 
 def _version(row: Any) -> Version:
     salt, owner, number, incarnation, period, counting, close_at, state, policy = row
-    return Version(
-        str(salt),
-        int(owner),
-        int(number),
-        int(incarnation),
-        str(period),
-        bool(counting),
-        float(close_at),
-        str(state),
-        Policy.read(json.loads(policy)),
-    )
+    read = Policy.read(json.loads(policy))
+    return Version(salt, owner, number, incarnation, period, bool(counting), close_at, state, read)
 
 
 def add_version(transaction: Transaction, number: int, period: str, policy: Policy) -> None:

@@ -38,17 +38,11 @@ _ADDED = f"""CASE WHEN kept.score < 0 THEN kept.score
 
 @dataclass(frozen=True)
 class Reply:
-    """One reply, checked.
+    """One reply, checked."""
 
-    Attributes:
-        person: the keyed hash of the pid in this version.
-        arm: the place of the arm that the person got.
-        score: of 0 to LATTICE.
-    """
-
-    person: bytes
-    arm: int
-    score: int
+    person: bytes  # the keyed hash of the pid in this version
+    arm: int  # the place of the arm that the person got
+    score: int  # of 0 to LATTICE
 
 
 class Replies:

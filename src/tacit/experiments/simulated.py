@@ -22,12 +22,6 @@ def clicks(
     """Compute the replies to a policy: a person clicks if their coin, from 0 to 1, is below the rate of their arm.
 
     The coins are drawn before the arms are known, so that every policy meets the same people.
-
-    Args:
-        policy: the policy that is served.
-        rates: the click rate of each arm.
-        people: the numbers of those who come.
-        coins: one for each of them.
     """
     salt, highest, rows = policy["salt"], max(rates.values()), []
     for person, coin in zip(people, coins.tolist(), strict=True):

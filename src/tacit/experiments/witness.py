@@ -20,33 +20,20 @@ RESTORED = "restored"
 
 
 class Spent(NamedTuple):
-    """What a release was charged as.
+    """What a release was charged as."""
 
-    Attributes:
-        experiment: its name.
-        incarnation: of the experiment.
-        period: the calendar month in which the version began.
-    """
-
-    experiment: str
-    incarnation: int
-    period: str
+    experiment: str  # its name
+    incarnation: int  # of the experiment
+    period: str  # the calendar month in which the version began
 
 
 class Read(NamedTuple):
-    """How far the file was read.
+    """How far the file was read."""
 
-    Attributes:
-        inode: of the file; another one has another.
-        size: how many bytes, up to the end of a line.
-        last: the last line of them: a file that was put back has another one there, or ends before.
-        entries: what these lines say.
-    """
-
-    inode: int
-    size: int
-    last: bytes
-    entries: tuple[dict[str, Any], ...]
+    inode: int  # of the file; another one has another
+    size: int  # how many bytes, up to the end of a line
+    last: bytes  # the last line of them: a file that was put back has another one there, or ends before
+    entries: tuple[dict[str, Any], ...]  # what these lines say
 
 
 class Witness:

@@ -1,6 +1,5 @@
 """Convex losses with public constants, and families of losses known by their constants alone."""
 
-from tacit.losses.bent import DeclaredLoss, QuadraticLoss
 from tacit.losses.custom import CustomLoss
 from tacit.losses.kinks import AbsoluteLoss, HingeLoss, QuantileLoss
 from tacit.losses.loss import (
@@ -9,6 +8,7 @@ from tacit.losses.loss import (
     LinearLoss,
     LinkLoss,
     LogisticLoss,
+    QuadraticLoss,
     SmoothedHingeLoss,
     SquaredLoss,
 )
@@ -18,7 +18,6 @@ __all__ = [
     "AbsoluteLoss",
     "ConvexFamily",
     "CustomLoss",
-    "DeclaredLoss",
     "HingeLoss",
     "HuberLoss",
     "LinearLoss",

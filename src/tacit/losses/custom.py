@@ -44,11 +44,9 @@ class CustomLoss(Loss):
                 raise invalid("CustomLoss", name, "a callable (x, data)", getattr(self, name))
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Give the clipping norm; nothing is known about curvature."""
         return Constants(self.lipschitz, float("inf"))
 
     def value(self, x: ArrayLike, data: Any) -> float:
-        """Compute the loss of one round."""
         return float(self.value_of(self._point(x), data))
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:

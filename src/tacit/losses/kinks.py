@@ -32,7 +32,6 @@ class KinkedLoss(LinkLoss):
         """Give the slopes left and right of the kink, and the kink's place."""
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give 0, the curvature beside the kink."""
         return np.zeros_like(margins)
 
 
@@ -47,20 +46,16 @@ class HingeLoss(KinkedLoss):
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute (1 - y s)_+."""
         return np.asarray(np.maximum(1 - labels * margins, 0.0))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give -y where the margin falls short, 0 from the kink on."""
         return np.where(labels * margins < 1, -labels, 0.0)
 
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Give the slopes -y and 0 in rising order, and the kink 1/y."""
         with np.errstate(divide="ignore"):
             return np.minimum(-labels, 0.0), np.maximum(-labels, 0.0), np.asarray(1 / labels)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Give a slope of 1, and a kink."""
         return 1.0, float("inf")
 
 
@@ -87,21 +82,17 @@ class QuantileLoss(NumberLoss, KinkedLoss):
         check_number(type(self).__name__, "level", self.level, above=0.0, below=1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute the residual y - s times the level above 0, times level - 1 below."""
         residuals = labels - margins
         return np.asarray(np.maximum(self.level * residuals, (self.level - 1) * residuals))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give -level below the label, 1 - level above the label, 0 at the label."""
         below, above = margins < labels, margins > labels
         return np.asarray(np.where(below, -self.level, 0.0) + np.where(above, 1 - self.level, 0.0))
 
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Give the slopes -level and 1 - level, and the kink y."""
         return np.full_like(labels, -self.level), np.full_like(labels, 1 - self.level), labels
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Give the steeper slope of both sides, and a kink."""
         return max(self.level, 1 - self.level), float("inf")
 
 
@@ -116,19 +107,15 @@ class AbsoluteLoss(NumberLoss, KinkedLoss):
     label_bound: float = 1.0
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute |s - y|."""
         return np.abs(margins - labels)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute the sign of s - y."""
         return np.sign(margins - labels)
 
     def pieces(self, labels: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Give the slopes -1 and 1, and the kink y."""
         return np.full_like(labels, -1.0), np.ones_like(labels), labels
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Give a slope of 1, and a kink."""
         return 1.0, float("inf")
 
 
@@ -167,7 +154,6 @@ class RoundedKink(LinkLoss):
         return self.width * self.kinked.link_constants(0.0)[0] ** 2 / 2
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """As the kinked loss."""
         return self.kinked.clip_labels(labels)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
@@ -181,11 +167,9 @@ class RoundedKink(LinkLoss):
         return np.asarray(np.minimum(np.maximum((margins - kink) / self.width, left), right))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """1/w where the slope rises."""
         left, right, kink = self.kinked.pieces(labels)
         rising = (margins - kink) / self.width
         return np.where((rising > left) & (rising < right), 1 / self.width, 0.0)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """The slopes of the kinked loss, and a curvature of 1/w."""
         return self.kinked.link_constants(largest_margin)[0], 1 / self.width

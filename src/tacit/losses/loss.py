@@ -23,7 +23,7 @@ from scipy.special import expit
 
 from tacit import kernels
 from tacit.domains.convex_set import ConvexSet
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.validation import (
     LARGEST,
     FloatArray,
@@ -37,9 +37,6 @@ from tacit.validation import (
 
 CONSTRUCTED = ("linear", "glm", "general")
 """Families whose convexity and constants hold by construction."""
-
-DECLARED = "convex, G, beta as declared by you"
-"""What is assumed of a loss whose constants nobody can check."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +76,6 @@ class LossFamily(ABC):
         """Bound how far a loss on the domain lies above the loss's smallest value anywhere (infinite: unknown)."""
         return float("inf")
 
-    @property
-    def assumed(self) -> str:
-        """The assumptions of methods that minimise or sample this loss (empty: all hold by construction).
-
-        Nobody checked a class from outside of tacit, nor what it overrides.
-        """
-        return "" if type(self).__module__.startswith("tacit.") else DECLARED
-
 
 @dataclass(frozen=True)
 class ConvexFamily(LossFamily):
@@ -123,7 +112,6 @@ class ConvexFamily(LossFamily):
         )
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Give the constants as declared."""
         return Constants(self.lipschitz, self.smoothness, self.strong_convexity)
 
 
@@ -148,11 +136,6 @@ class RowLoss(Loss):
     `x` may be one point, or one point for each round. Subclasses give `pack`, `values` and `gradients`.
     """
 
-    @property
-    def asks(self) -> bool:
-        """Whether functions of the user's are asked about points."""
-        return False
-
     @abstractmethod
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
         """Check and clip data into rows of shape (rounds, width); bad data raise."""
@@ -170,13 +153,11 @@ class RowLoss(Loss):
         return self.pack(np.zeros(dimension), dimension, many=False)
 
     def value(self, x: ArrayLike, data: Any) -> Any:
-        """Compute the loss of one round as a float, or of several rounds as an array."""
         point, rows, many = self._packed(x, data)
         values = self.values(point, rows)
         return values if many else float(values[0])
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
-        """Compute the gradient of one round, or one row for each of several rounds."""
         point, rows, many = self._packed(x, data)
         gradients = self.gradients(point, rows)
         return gradients if many else gradients[0]
@@ -199,9 +180,16 @@ class RowLoss(Loss):
         return depth(data) == 2
 
 
-def asks_user(loss: object) -> bool:
-    """Whether functions of the user's see the points at which this loss is taken."""
-    return not isinstance(loss, RowLoss) or loss.asks
+def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
+    """Refuse a loss that is not tacit's own, or is made of one that is not: nobody checked what it declares."""
+    for part in vars(loss).values():
+        if isinstance(part, LossFamily):
+            refuse_unchecked(part, algorithm)
+    if not type(loss).__module__.startswith("tacit."):
+        raise PrivacyError(
+            f"{algorithm} promises nothing unless its losses are convex with the constants that they declare, and "
+            f"nobody checked those of {loss!r}: use PrivateFTRL, which clips gradients."
+        )
 
 
 def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:
@@ -270,20 +258,50 @@ class LinearLoss(RowLoss):
         check_positive("LinearLoss", "lipschitz", self.lipschitz)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Give the clipping norm, and no curvature."""
         return Constants(self.lipschitz, 0.0)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Clip the gradients."""
         return clip_rows(finite_rows("LinearLoss", "gradients", data, dimension, many=many), self.lipschitz)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute <g, x> for each row."""
         return np.asarray(np.add.reduce(rows * x, axis=1))
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Give the rows themselves."""
         return rows
+
+
+@dataclass(frozen=True)
+class QuadraticLoss(RowLoss):
+    """(k/2)|x - z|^2: a round's data is the target z, clipped to the norm `data_norm`.
+
+    Attributes:
+        strength: the curvature k, the same in every direction.
+        data_norm: public bound on the norm of a target.
+
+    >>> QuadraticLoss(strength=2.0).value([1.0, 0.0], [0.0, 1.0])
+    2.0
+    """
+
+    strength: float = 1.0
+    data_norm: float = 1.0
+    family: ClassVar[str] = "general"
+    bend: ClassVar[float | None] = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("QuadraticLoss", "strength", self.strength)
+        check_positive("QuadraticLoss", "data_norm", self.data_norm)
+
+    def constants(self, domain: ConvexSet | None) -> Constants:
+        return Constants(self.strength * (largest_norm(domain) + self.data_norm), self.strength, self.strength)
+
+    def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
+        return clip_rows(finite_rows("QuadraticLoss", "targets", data, dimension, many=many), self.data_norm)
+
+    def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        return np.asarray(self.strength / 2 * np.add.reduce((x - rows) ** 2, axis=1))
+
+    def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
+        return np.asarray(self.strength * (x - rows))
 
 
 @dataclass(frozen=True)
@@ -328,7 +346,6 @@ class LinkLoss(RowLoss):
         return np.minimum(np.maximum(labels, low), high)
 
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Compute B sup|f'| and B^2 sup f''."""
         slope, curvature = self.link_constants(self.data_norm * largest_norm(domain))
         return Constants(self.data_norm * slope, self.data_norm**2 * curvature)
 
@@ -377,11 +394,9 @@ class LinkLoss(RowLoss):
         return self.pack((np.zeros(dimension), 0.0), dimension, many=False)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute f(<v, x>, y) for each row."""
         return self.link(np.add.reduce(rows[:, :-1] * x, axis=1), rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute f'(<v, x>, y) v for each row."""
         features = rows[:, :-1]
         return np.asarray(self.slope(np.add.reduce(features * x, axis=1), rows[:, -1])[:, None] * features)
 
@@ -399,7 +414,6 @@ class NumberLoss(LinkLoss):
         check_positive(type(self).__name__, "label_bound", self.label_bound)
 
     def clip_labels(self, labels: FloatArray) -> FloatArray:
-        """Clip labels to [-label_bound, label_bound]."""
         return np.clip(labels, -self.label_bound, self.label_bound)
 
 
@@ -417,19 +431,15 @@ class SquaredLoss(NumberLoss):
     bend: ClassVar[float | None] = 0.0
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute (s - y)^2/2."""
         return np.asarray((margins - labels) ** 2 / 2)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute the residual s - y."""
         return margins - labels
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give 1."""
         return np.ones_like(margins)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Bound the residual by the largest margin plus the largest label."""
         return largest_margin + self.label_bound, 1.0
 
 
@@ -455,15 +465,12 @@ class HuberLoss(SquaredLoss):
         return np.asarray(inner * (size - inner / 2))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Clip the residual at the transition."""
         return np.clip(margins - labels, -self.transition, self.transition)
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give 1 inside the transition, 0 outside."""
         return np.asarray(np.abs(margins - labels) <= self.transition, dtype=np.float64)
 
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
-        """Bound the slope by the transition."""
         return min(self.transition, largest_margin + self.label_bound), 1.0
 
 
@@ -480,15 +487,12 @@ class LogisticLoss(LinkLoss):
     label_range: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
     def link(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute ln(1 + e^{-y s})."""
         return np.logaddexp(0.0, -labels * margins)
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute -y/(1 + e^{y s})."""
         return np.asarray(-labels * expit(-labels * margins))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute y^2 p (1 - p)."""
         probability = expit(-labels * margins)
         return np.asarray(labels**2 * probability * (1 - probability))
 
@@ -519,11 +523,9 @@ class SmoothedHingeLoss(LinkLoss):
         return np.asarray(inner**2 / (2 * self.smoothing) + np.maximum(1 - labels * margins - self.smoothing, 0.0))
 
     def slope(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Compute -y min(1, z_+/w)."""
         return np.asarray(-labels * np.clip((1 - labels * margins) / self.smoothing, 0.0, 1.0))
 
     def curvature(self, margins: FloatArray, labels: FloatArray) -> FloatArray:
-        """Give y^2/w inside the rounded part."""
         gap = 1 - labels * margins
         return np.asarray(labels**2 / self.smoothing * ((gap >= 0) & (gap <= self.smoothing)))
 

@@ -39,30 +39,21 @@ class RegularisedLoss(RowLoss):
             raise invalid("RegularisedLoss", "loss", "a loss of rows such as LogisticLoss()", self.loss)
         check_positive("RegularisedLoss", "strength", self.strength)
 
-    @property
-    def asks(self) -> bool:
-        return self.loss.asks
-
     def constants(self, domain: ConvexSet | None) -> Constants:
-        """Add s max|x|, s and s to the constants of the loss."""
         known, added = self.loss.constants(domain), self.strength
         steepest = known.lipschitz + added * largest_norm(domain)
         return Constants(steepest, known.smoothness + added, known.strong_convexity + added)
 
     def pack(self, data: Any, dimension: int, *, many: bool) -> FloatArray:
-        """Pack the data as the loss does."""
         return self.loss.pack(data, dimension, many=many)
 
     def neutral(self, dimension: int) -> FloatArray:
-        """Give the neutral row of the loss."""
         return self.loss.neutral(dimension)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute the loss of each row plus (s/2)|x|^2."""
         return np.asarray(self.loss.values(x, rows) + self.strength / 2 * np.add.reduce(x * x, axis=-1))
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Compute the gradient of each row plus s x."""
         return np.asarray(self.loss.gradients(x, rows) + self.strength * x)
 
     def _holds_many(self, data: Any) -> bool:

@@ -47,7 +47,6 @@ class SeveralClasses(RowLoss):
         return np.column_stack([clip_rows(features, self.data_norm), codes, np.clip(weights, 0.0, 1.0)])
 
     def neutral(self, dimension: int) -> FloatArray:
-        """A row of zeros without any weight."""
         return np.zeros((1, dimension // self.count + 2))
 
     def _scores(self, x: FloatArray, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -70,12 +69,10 @@ class MultinomialLoss(SeveralClasses):
         return Constants(np.sqrt(2.0) * self.data_norm, self.data_norm**2 / 2)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The loss of each row."""
         scores, own = self._scores(x, rows)
         return np.asarray(-np.sum(log_softmax(scores, axis=1) * own, axis=1) * rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """(p - e_y) times the features."""
         scores, own = self._scores(x, rows)
         return self._spread(softmax(scores, axis=1) - own, rows)
 
@@ -99,11 +96,9 @@ class OneVsRestLoss(SeveralClasses):
         return Constants(one.lipschitz / np.sqrt(self.count), one.smoothness / self.count)
 
     def values(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """The loss of each row."""
         scores, own = self._scores(x, rows)
         return np.asarray(np.mean(self.link.link(scores, 2 * own - 1), axis=1) * rows[:, -1])
 
     def gradients(self, x: FloatArray, rows: FloatArray) -> FloatArray:
-        """Each class's slope times the features."""
         scores, own = self._scores(x, rows)
         return self._spread(self.link.slope(scores, 2 * own - 1) / self.count, rows)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import StringIO
 from math import ceil
 from textwrap import fill
 from typing import Any
@@ -184,7 +182,7 @@ class Comparison:
         return self.plan.restore(state)
 
     def explain(self) -> str:
-        """Show the comparison as a table, then the chosen plan and its contract; coloured in a terminal with rich."""
+        """Show the comparison as a table, then the chosen plan and its contract."""
         head = (
             f"{self.problem}\n{'' if self.target.private else 'no privacy is asked for: '}"
             f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; "
@@ -200,7 +198,7 @@ class Comparison:
         least = [f"Lower bound: {self.floor}."] if self.floor else []
         warnings = [f"Warning: {text}" for text in self.warnings]
         foot = "\n".join([f"Chosen: {self.plan.explain()}", *gaps, *least, *notes, *warnings])
-        return f"{head}\n{_table(self._rows())}\n{foot}\n"
+        return f"{head}\n{text_table(self._rows())}\n{foot}\n"
 
     @property
     def _simulated(self) -> bool:
@@ -324,20 +322,8 @@ def _because(candidate: Candidate) -> str:
     return candidate.reason if named else f"{candidate.algorithm}: {candidate.reason}"
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
-    if sys.stdout.isatty():
-        try:
-            from rich.console import Console
-            from rich.table import Table
-        except ImportError:
-            pass
-        else:
-            table = Table(*rows[0])
-            for row in rows[1:]:
-                table.add_row(*row, style="bold" if row[-1].startswith("chosen") else None)
-            buffer = StringIO()
-            Console(file=buffer, force_terminal=True).print(table)
-            return buffer.getvalue()
+def text_table(rows: Sequence[tuple[str, ...]]) -> str:
+    """Align the columns of a table; its first row are the heads."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))

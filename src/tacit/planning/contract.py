@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.algorithms.arms.arm_plan import ArmPlan, SumPlan
+from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
@@ -21,7 +21,6 @@ from tacit.algorithms.policies import PolicyArms
 from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
-from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatch
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.algorithms.tracking.limited_updates import selection_rate
 from tacit.algorithms.tracking.noisy_batches import BatchPlan
@@ -109,14 +108,10 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             return _noise(plan.online)
         case PolicyArms():
             return _noise(plan.arms)
-        case OnlineToBatch(scheduled=True):
-            return {**_of_grid(plan.grid, plan.mechanism.noise), "diameter": plan.conversion.diameter}
         case RunningSumPlan():
             return _of_grid(plan.grid, plan.mechanism.noise)
         case BatchPlan():
-            return {**_of_grid(plan.grid, plan.kind), "batch": plan.length}
-        case SumPlan(noise="gaussian"):
-            return {"law": "gaussian", "deviation": plan.scale * plan.release().steps_per_round}
+            return {**_of_grid(plan.grid, plan.noise), "batch": plan.batch}
         case ArmPlan():
             return {"law": "two-sided geometric", "rate": plan.release().rate}
         case ExploreLinear():

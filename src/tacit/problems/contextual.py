@@ -23,15 +23,12 @@ class ContextualArms(Options):
     ones.
 
     Attributes:
-        n: number of actions.
         dimension: number of features.
         horizon: number of rounds, which must be known: no theorem covers exploration that is spread over epochs.
         radius: R, the largest distance of any theta_a from some common vector. Losses within their range do not imply
             a radius: with a constant feature of .4 it may be 1.25.
         features: "private" (protected like the losses: a decision is shown to its own person only) or "public" (known
             to everybody and no function of anybody's private losses: all decisions may be published).
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
-        loss_range: public bounds of every loss; regret is measured in these units.
         floor: a proved lower bound of the smallest eigenvalue of E[x x'], for independent features (0: none).
         misspecification: by how much expected losses may differ from linear ones, as a share of the loss range.
         missing: the largest share of rounds whose feedback never comes, independently of features, action and loss.

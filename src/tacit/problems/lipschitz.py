@@ -33,8 +33,6 @@ class Lipschitz(Problem):
         high: upper end of every coordinate.
         lipschitz: public bound on the slope of every loss; steeper ones are clipped.
         domain: a convex set of one or two dimensions to choose from, in place of the box.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
     """
 
     dimension: int = 1

@@ -13,7 +13,12 @@ RECOMMENDATIONS = ("public", "private")
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Problem):
-    """Choose one of `n` options each round; what is seen afterwards makes the difference between problems."""
+    """Choose one of `n` options each round; what is seen afterwards makes the difference between problems.
+
+    Attributes:
+        n: number of options: experts, arms, policies or actions.
+        loss_range: public bounds of every loss; regret is measured in these units.
+    """
 
     n: int
     loss_range: tuple[float, float] = (0.0, 1.0)
@@ -32,16 +37,7 @@ class Options(Problem):
 
 @dataclass(frozen=True, kw_only=True)
 class Experts(Options):
-    """Choose one of `n` experts each round, then see the loss of every one of them.
-
-    Attributes:
-        n: number of experts.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
-        loss_range: public bounds of every loss; regret is measured in these units.
-        adversary: who makes the losses: "stochastic" (independent, from one distribution), "oblivious" (any fixed
-            sequence), or "adaptive" (may react to earlier decisions).
-    """
+    """Choose one of `n` experts each round, then see the loss of every one of them."""
 
     switches: ClassVar[int] = 0
     """How many times the comparator may switch: regret is against the best single expert."""
@@ -52,10 +48,6 @@ class Arms(Options):
     """Choose one of `n` arms each round, then see the loss of the chosen one only, or nothing.
 
     Attributes:
-        n: number of arms.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
-        loss_range: public bounds of every loss; regret is measured in these units.
         adversary: who makes the losses: "stochastic" (independent, one law per arm) or "oblivious" (fixed in
             advance). Nothing is certified against losses that react to the decisions.
     """
@@ -72,11 +64,7 @@ class Policies(Options):
     policy.
 
     Attributes:
-        n: number of policies.
         actions: number of actions.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
-        loss_range: public bounds of every loss; regret is measured in these units.
         adversary: who makes recommendations and losses: "stochastic" (independent, from one distribution) or
             "oblivious" (fixed in advance). Nothing is certified if they react to the decisions.
         recommendations: "public" (all may see them: losses are private, and nothing else), or "private" (those of a
@@ -103,10 +91,6 @@ class Tracking(Experts):
     """Experts in a changing world: compete with every sequence of experts that switches at most `switches` times.
 
     Attributes:
-        n: number of experts.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
-        loss_range: public bounds of every loss; regret is measured in these units.
         switches: how many times the comparator, the best such sequence, may switch.
         adversary: who makes the losses: "stochastic" (independent losses whose means shift), "oblivious"
             (any fixed sequence), or "adaptive" (may react to earlier decisions).

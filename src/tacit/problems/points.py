@@ -26,8 +26,6 @@ class Convex(Problem):
     Attributes:
         domain: the convex set; its centre and radius enter the regret bounds.
         loss: the loss, or a `ConvexFamily` of constants, which is enough to plan but not to start.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         proper: whether every decision must lie in the domain. False: comparators in the domain, decisions anywhere, as
             in prediction. The loss must then have bounded slope and curvature everywhere, and the constants of a
             `ConvexFamily` are taken to hold everywhere.
@@ -93,8 +91,6 @@ class Bandit(Problem):
 
     Attributes:
         domain: the convex set, reached through its linear oracle.
-        horizon: number of rounds, or None if it is not known.
-        delay: how many further rounds may be decided before a round's feedback is there; later it counts as missing.
         value_range: public bounds of a value; values outside are clipped, which is all that privacy needs.
         lipschitz: how fast a loss may change per unit of distance; regret bounds need it, privacy does not.
         margin: how far beyond the set, in its affine hull, losses are defined too, with the same properties. Points

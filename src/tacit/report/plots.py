@@ -1,6 +1,6 @@
-"""Pictures: runs over time, sweeps, which algorithm wins where, and the noise of running sums.
+"""Pictures: regret over time, and the share of traffic of arms.
 
-Grey levels, line styles, markers and hatches survive a black-and-white print. Every picture ends in a caption with the
+Grey levels, line styles and markers survive a black-and-white print. Every picture ends in a caption with the
 contract, because a regret without its epsilon says nothing.
 """
 
@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.report.tables import NEARLY, NOT_PRIVATE
+from tacit.report.tables import NEARLY
 from tacit.simulation.loop import Simulation
-from tacit.sweeps.records import Summary
 from tacit.validation import (
     LARGEST,
-    LARGEST_DIMENSION,
     FloatArray,
     check_all,
     check_level,
@@ -34,7 +32,6 @@ LINES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "x")
 SHADES = ("0.0", "0.35", "0.15", "0.5", "0.25", "0.6")
 LEADING = "#0b7a57"
-HATCHES = ("", "///", "...", "xx", "\\\\\\", "ooo", "++", "--")
 CAPTION = {"fontsize": 7.5, "color": "0.25", "ha": "left", "va": "top", "family": "monospace"}
 CAPTION_COLUMNS = 108
 
@@ -121,32 +118,6 @@ def line_style(index: int) -> dict[str, Any]:
     }
 
 
-def plain_log_ticks(axis: Any) -> None:
-    """Round numbers on a logarithmic axis, written out: 20, 50, 100."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.3g}" if value < 1e6 else f"{value:.3g}"))
-    axis.set_minor_locator(NullLocator())
-
-
-def shared_contract(contracts: Sequence[str]) -> str:
-    """One contract for several runs: the lines they share; what differs is in the picture.
-
-    >>> shared_contract(["epsilon=1 [RDP]\\n  neighbours: replace", "epsilon=2 [RDP]\\n  neighbours: replace"])
-    'epsilon and delta as shown, certified for each run\\n  neighbours: replace'
-    """
-    different = list(dict.fromkeys(contracts))
-    if len(different) == 1:
-        return different[0]
-    others = [set(contract.splitlines()) for contract in different[1:]]
-    lines = [line for line in different[0].splitlines()[1:] if all(line in other for other in others)]
-    return "\n".join(["epsilon and delta as shown, certified for each run", *lines])
-
-
-_MANY = 15  # more experts than this: only those that were held or best get a line of their own
-
-
 def plot_regret(
     simulations: Sequence[Simulation],
     path: Target,
@@ -167,9 +138,11 @@ def plot_regret(
     results = check_all("plot_regret", "simulations", simulations, Simulation)
     if not results:
         raise InvalidInput("plot_regret needs at least one simulation.")
+    names = [result.plan.algorithm for result in results]
+    numbered = [f"{name} {index}" if names.count(name) > 1 else name for index, name in enumerate(names, 1)]
     curves = {
-        f"{result.plan.algorithm}, measured": (result.rounds, result.mean, result.standard_error, result.bound)
-        for result in results
+        f"{name}, measured": (result.rounds, result.mean, result.standard_error, result.bound)
+        for name, result in zip(numbered, results, strict=True)
     }
     first = results[0]
     count = len(first.regret)
@@ -230,27 +203,9 @@ def _contracts(simulations: Sequence[Simulation]) -> str:
     if len(set(contracts)) == 1:
         return contracts[0]
     each = [f"{r.plan.algorithm}: {c.split(' [')[0]}" for r, c in zip(simulations, contracts, strict=True)]
-    return "\n".join(["; ".join(each), *shared_contract(contracts).splitlines()[1:]])
-
-
-def plot_switches(
-    curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    path: Target,
-    *,
-    title: str = "Switches over time",
-    caption: str = "",
-) -> Target:
-    """Plot how often the decision has changed up to each round: label -> (rounds, switches)."""
-    lines = checked_lines("plot_switches", curves, 2)
-    figure, axes = start_figure(legend_lines(len(lines), 2))
-    for index, (label, (rounds, switches)) in enumerate(lines.items()):
-        axes.step(rounds, switches, where="post", linestyle=LINES[index % 4], color=SHADES[index % 6], label=label)
-    axes.set_xlabel("round")
-    axes.set_ylabel("switches so far (mean)")
-    axes.set_title(title)
-    axes.set_ylim(bottom=0.0)
-    legend_below(figure, axes.get_legend_handles_labels()[0], 2)
-    return save_figure(figure, path, caption)
+    others = [set(contract.splitlines()) for contract in contracts]
+    shared = [line for line in contracts[0].splitlines()[1:] if all(line in other for other in others)]
+    return "\n".join(["; ".join(each), *shared])
 
 
 def plot_shares(
@@ -291,153 +246,3 @@ def plot_shares(
     axes.set_title(title)
     legend_below(figure, axes.get_legend_handles_labels()[0], 4)
     return save_figure(figure, path, caption)
-
-
-def plot_held(
-    held: ArrayLike,
-    best: ArrayLike,
-    path: Target,
-    *,
-    rounds: ArrayLike | None = None,
-    restarts: Sequence[int] = (),
-    names: Sequence[str] | None = None,
-    title: str = "Held expert against best expert",
-    caption: str = "",
-) -> Target:
-    """Plot the expert held in each round, the comparator's, and the rounds of detected restarts.
-
-    Args:
-        held: the expert that was played.
-        best: the comparator's expert.
-        path: where the picture goes.
-        rounds: the rounds these are of (default: 1, 2, ...).
-        restarts: rounds at which the learner started again.
-        names: the experts' names.
-        title: the title.
-        caption: the contract.
-    """
-    played, compared = real_array("plot_held", "held", held, None), real_array("plot_held", "best", best, None)
-    if played.ndim != 1 or not played.size or played.shape != compared.shape:
-        raise InvalidInput(f"held and best must be of one length. Got shapes {played.shape} and {compared.shape}.")
-    for name, experts in (("held", played), ("best", compared)):
-        if not np.all((experts >= 0) & (experts < LARGEST_DIMENSION)):
-            raise InvalidInput(f"The '{name}' of plot_held must be numbers of experts. Got {experts.tolist()} instead.")
-    time = np.arange(1, played.size + 1) if rounds is None else real_array("plot_held", "rounds", rounds, played.shape)
-    marks = real_array("plot_held", "restarts", restarts, (None,))
-    if not (np.all(np.abs(time) <= LARGEST) and np.all(np.abs(marks) <= LARGEST)):
-        raise InvalidInput("The 'rounds' and 'restarts' of plot_held must be finite.")
-    if names is not None and not (isinstance(names, list | tuple) and len(names) > max(played.max(), compared.max())):
-        raise invalid("plot_held", "names", "a list with a name for each expert", names)
-    shown = np.unique(np.concatenate([played, compared]))
-    rank = {int(expert): position for position, expert in enumerate(shown)}
-    figure, axes = start_figure(1)
-    thick = {"color": "0.75", "linewidth": 7, "solid_capstyle": "butt"}
-    axes.step(time, [rank[int(e)] for e in compared], where="post", label="best sequence", **thick)
-    axes.step(time, [rank[int(e)] for e in played], where="post", color="0.0", linewidth=1.2, label="held")
-    for index, restart in enumerate(marks):
-        axes.axvline(restart, color="0.3", linestyle=":", linewidth=1.2, label=None if index else "detected restart")
-    if len(shown) <= _MANY:
-        labels = [str(names[int(e)]) if names else str(int(e)) for e in shown]
-        axes.set_yticks(range(len(shown)), labels)
-        box = axes.get_position()
-        left = max(box.x0, 0.05 + 0.012 * max(map(len, labels)))  # room for the longest name
-        axes.set_position((left, box.y0, box.x1 - left, box.height))
-    axes.set_xlabel("round")
-    axes.set_ylabel("expert")
-    axes.set_title(title)
-    axes.set_ylim(-0.6, len(shown) - 0.4)
-    legend_below(figure, axes.get_legend_handles_labels()[0])
-    return save_figure(figure, path, caption)
-
-
-_FLOOR: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 1)), "linewidth": 1.4}
-
-
-def split_floor(summaries: Sequence[Summary]) -> tuple[list[Summary], list[Summary]]:
-    """The private cells, and those that stand for no privacy."""
-    cells = check_all("a report", "summaries", summaries, Summary)
-    private = [s for s in cells if s["epsilon"] < NOT_PRIVATE]
-    return private, [s for s in cells if s["epsilon"] >= NOT_PRIVATE]
-
-
-def plot_regret_by_horizon(
-    summaries: Sequence[Summary],
-    path: Target,
-    *,
-    title: str = "Regret against the horizon",
-    caption: str | None = None,
-) -> Target:
-    """Plot mean regret against the horizon, one line for each epsilon, with certified bounds and the baseline."""
-    private, floor = _split(summaries, "plot_regret_by_horizon")
-    lines = {f"epsilon = {e:g}": [s for s in private if s["epsilon"] == e] for e in _values(private, "epsilon")}
-    figure, axes = _draw(lines, "horizon", "horizon (rounds)", floor=bool(floor))
-    if floor:
-        axes.plot([s["horizon"] for s in floor], [s.mean for s in floor], **_FLOOR)
-    axes.set_title(title)
-    return save_figure(figure, path, grid_caption(private) if caption is None else caption)
-
-
-def plot_regret_by_epsilon(
-    summaries: Sequence[Summary], path: Target, *, title: str = "Regret against epsilon", caption: str | None = None
-) -> Target:
-    """Plot mean regret against epsilon, one line for each horizon; privacy costs the distance from the baseline."""
-    private, floor = _split(summaries, "plot_regret_by_epsilon")
-    lines = {f"{t:,} rounds": [s for s in private if s["horizon"] == t] for t in _values(private, "horizon")}
-    figure, axes = _draw(lines, "epsilon", "epsilon", floor=bool(floor))
-    ends, horizons = (min(_values(private, "epsilon")), max(_values(private, "epsilon"))), _values(private, "horizon")
-    for summary in floor:  # the marker of its horizon says which it is
-        marker = line_style(horizons.index(summary["horizon"]))["marker"] if summary["horizon"] in horizons else ""
-        axes.plot(ends, [summary.mean] * 2, marker=marker, markersize=4, **_FLOOR)
-    axes.set_title(title)
-    return save_figure(figure, path, grid_caption(private) if caption is None else caption)
-
-
-def grid_caption(cells: Sequence[Summary]) -> str:
-    """What the cells of a picture promise, and how they were measured."""
-    runs = sorted({s.runs for s in cells})
-    count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
-    algorithms = ", ".join(sorted({s["algorithm"] for s in cells}))
-    note = f"{algorithms}; {count} {'run' if runs == [1] else 'runs'} a point, bars and bands: two standard errors"
-    return f"{shared_contract([s['contract'] for s in cells])}\n{note}"
-
-
-def _draw(lines: dict[str, list[Summary]], along: str, label: str, *, floor: bool) -> tuple[Any, Any]:
-    """Measured means with error bars, and the certified bounds as hollow markers."""
-    from matplotlib.lines import Line2D
-
-    entries = [Line2D([], [], label=name, **line_style(index)) for index, name in enumerate(lines)]
-    hollow = {"linewidth": 0.7, "markerfacecolor": "white"}
-    entries.append(Line2D([], [], label="hollow: certified bound", **(line_style(0) | hollow)))
-    if floor:
-        entries.append(Line2D([], [], label=f"{NEARLY}, measured", **_FLOOR))
-    figure, axes = start_figure(legend_lines(len(entries)))
-    for index, cells in enumerate(lines.values()):
-        ordered = sorted(cells, key=lambda s: float(s[along]))
-        x = [s[along] for s in ordered]
-        bars = [2 * s.standard_error for s in ordered]
-        axes.errorbar(x, [s.mean for s in ordered], yerr=bars, capsize=2, **line_style(index))
-        bounds = [s["bound"] if np.isfinite(s["bound"]) else np.nan for s in ordered]
-        axes.plot(x, bounds, **(line_style(index) | hollow))
-    every = [s for cells in lines.values() for s in cells]
-    axes.set_xscale("log")
-    if all(s.mean > 0 for s in every):
-        axes.set_yscale("log")
-        plain_log_ticks(axes.yaxis)
-    ticks = _values(every, along)
-    axes.set_xticks(ticks, [f"{tick:,}" if along == "horizon" else f"{tick:.3g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_xlabel(label)
-    axes.set_ylabel("final regret (units of loss)")
-    legend_below(figure, entries)
-    return figure, axes
-
-
-def _values(cells: Sequence[Summary], column: str) -> list[Any]:
-    return sorted({s[column] for s in cells})
-
-
-def _split(summaries: Sequence[Summary], owner: str) -> tuple[list[Summary], list[Summary]]:
-    private, floor = split_floor(summaries)
-    if not private:
-        raise InvalidInput(f"{owner} needs at least one cell with epsilon below {NOT_PRIVATE:g}.")
-    return private, sorted(floor, key=lambda s: int(s["horizon"]))

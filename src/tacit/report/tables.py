@@ -1,13 +1,8 @@
-"""Tables of a sweep: one line for each cell.
-
-A `Value` knows where it comes from (which cell, column and statistic), so that a page can be checked against its
-Parquet file number by number.
-"""
+"""The table of a sweep: one row for each cell."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from typing import Any
 
@@ -22,78 +17,35 @@ NOT_PRIVATE = 1000.0
 NEARLY = "without privacy"
 
 
-@dataclass(frozen=True)
-class Value:
-    """One entry: what is shown, the number behind it, and its source."""
-
-    shown: str
-    number: float | None = None
-    cell: str = ""
-    column: str = ""
-    statistic: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Column heads and rows."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-
-    def to_text(self) -> str:
-        """Aligned columns for a terminal."""
-        lines = [self.heads, *(tuple(value.shown for value in row) for row in self.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(self.heads))]
-        shown = ["  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in lines]
-        return "\n".join([shown[0], "  ".join("-" * width for width in widths), *shown[1:]]) + "\n"
-
-    def to_markdown(self) -> str:
-        """A Markdown table."""
-        lines = [self.heads, ("---",) * len(self.heads), *(tuple(value.shown for value in row) for row in self.rows)]
-        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def summary_table(
-    summaries: Sequence[Summary], *, environment: bool = True, sizes: Sequence[str] | None = None
-) -> Table:
-    """What was run and what was measured, one row for each cell.
-
-    Args:
-        summaries: the cells.
-        environment: whether the environment has a column.
-        sizes: which of "n" and "dimension" have a column (default: those that are not the same in all cells).
-    """
+def summary_table(summaries: Sequence[Summary]) -> list[tuple[str, ...]]:
+    """Give the heads, then what was run and what was measured; sizes have a column where they differ."""
     cells = check_all("summary_table", "summaries", summaries, Summary)
-    shown = swept_sizes(cells) if sizes is None else tuple(sizes)
+    sizes = [name for name in ("n", "dimension") if len({summary[name] for summary in cells}) > 1]
     heads = (
-        "environment", "algorithm", *shown, "rounds", "epsilon", "delta", "runs", "mean regret", "standard error",
+        "environment", "algorithm", *sizes, "rounds", "epsilon", "delta", "runs", "mean regret", "standard error",
         "regret per round", "certified bound", "proved floor", "mean switches", "mean seconds",
     )  # fmt: skip
-    first = 0 if environment else 1
-    return Table(heads[first:], tuple(_row(summary, shown)[first:] for summary in cells))
+    return [heads, *(_row(summary, sizes) for summary in cells)]
 
 
-def swept_sizes(summaries: Sequence[Summary]) -> tuple[str, ...]:
-    """The sizes in which these cells differ."""
-    return tuple(name for name in ("n", "dimension") if len({summary[name] for summary in summaries}) > 1)
-
-
-def _row(s: Summary, sizes: Sequence[str]) -> tuple[Value, ...]:
+def _row(s: Summary, sizes: Sequence[str]) -> tuple[str, ...]:
+    without = f" ({NEARLY})" if s["epsilon"] >= NOT_PRIVATE else ""
+    floor = (
+        f"{rounded_down(s['floor'], 4, thousands=True)} by {s['floor_reason']}" if s["floor"] is not None else "none"
+    )
+    measured = (s.runs, s.mean, s.standard_error, s.per_round)
     return (
-        Value(s["world"]),
-        Value(s["algorithm"]),
-        *(Value("-") if s[size] is None else fact(s, size) for size in sizes),
-        fact(s, "horizon"),
-        _epsilon(s),
-        fact(s, "delta"),
-        _value(s, "run", "count", s.runs),
-        _value(s, "regret", "mean", s.mean),
-        _value(s, "regret", "standard error", s.standard_error),
-        _value(s, "regret_per_round", "mean", s.per_round),
+        s["world"],
+        s["algorithm"],
+        *("-" if s[size] is None else show(s[size]) for size in sizes),
+        show(s["horizon"]),
+        f"{show(s['epsilon'])}{without}",
+        show(s["delta"]),
+        *map(show, measured),
         _bound(s),
-        _floor(s),
-        _value(s, "switches", "mean", float(np.mean(s.switches))),
-        _value(s, "seconds", "mean", float(np.mean(s.seconds))),
+        floor,
+        show(float(np.mean(s.switches))),
+        show(float(np.mean(s.seconds))),
     )
 
 
@@ -104,45 +56,14 @@ def plain_summary(summary: Summary) -> dict[str, Any]:
     return {name: None if value == float("inf") else value for name, value in (facts | measured).items()}
 
 
-def fact(summary: Summary, column: str) -> Value:
-    """A column that all runs of the cell share."""
-    return _value(summary, column, "value", summary[column])
-
-
-def _value(summary: Summary, column: str, statistic: str, number: float) -> Value:
-    return Value(show(number), number, summary["cell"], column, statistic)
-
-
-def _epsilon(summary: Summary) -> Value:
-    """Epsilon; one that stands for no privacy at all is named so."""
-    value = fact(summary, "epsilon")
-    return replace(value, shown=f"{value.shown} ({NEARLY})") if summary["epsilon"] >= NOT_PRIVATE else value
-
-
-def _bound(summary: Summary) -> Value:
-    if not isfinite(summary["bound"]):
-        return Value("none")
+def _bound(summary: Summary) -> str:
     bound = summary["bound"]
+    if not isfinite(bound):
+        return "none"
     shown = f"{ceil(bound):,}" if bound >= 1000 else rounded_up(bound)  # certified: never shown below its value
     if summary["vacuous"]:
-        shown += " (vacuous)"
-    elif summary["bound_condition"]:
-        shown += f" if {summary['bound_condition']}"
-    return Value(shown, bound, summary["cell"], "bound", "value")
-
-
-def _floor(summary: Summary) -> Value:
-    """What no learner escapes, in some world: never shown above its value."""
-    floor = summary["floor"]
-    if floor is None:
-        return Value("none")
-    return Value(
-        f"{rounded_down(floor, 4, thousands=True)} by {summary['floor_reason']}",
-        floor,
-        summary["cell"],
-        "floor",
-        "value",
-    )
+        return f"{shown} (vacuous)"
+    return f"{shown} if {summary['bound_condition']}" if summary["bound_condition"] else shown
 
 
 def show(number: float) -> str:

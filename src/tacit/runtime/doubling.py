@@ -1,10 +1,9 @@
 """Unknown horizon: the same algorithm in epochs of 2^k rounds, each on data of its own.
 
-Restarts on disjoint data compose in parallel: however many epochs there are, one round's feedback enters
-one epoch only, so each may spend the whole budget; that it spends no more is checked before it begins. A person's m
-rounds may stand in several epochs: they cost m times what one of them may, by group privacy, if that is pure or
-Gaussian, and other plans are refused. The regret is at most the sum over epochs, a factor
-1/(1 - 2^{-1/2}) for square-root rates.
+Restarts on disjoint data compose in parallel: one round's feedback enters one epoch only, so each may spend the whole
+budget; that it spends no more is checked before it begins. A person's m rounds may stand in several epochs: they cost m
+times what one of them may, by group privacy, if that is pure or Gaussian, and other plans are refused. The regret is at
+most the sum over epochs, a factor 1/(1 - 2^{-1/2}) for square-root rates.
 """
 
 from __future__ import annotations
@@ -70,17 +69,14 @@ class Doubling(Plan):
 
     @property
     def algorithm(self) -> str:
-        """The algorithm that the epochs run."""
         return self.epoch(0).algorithm
 
     @property
     def undelayed(self) -> type[Plan]:
-        """The algorithm of the epochs."""
         return self.epoch(0).undelayed
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Epoch lengths; each epoch has the parameters of its own plan."""
         return {
             "doubling": True,
             "first_epoch": FIRST_EPOCH,
@@ -97,7 +93,6 @@ class Doubling(Plan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """As the epochs' plans."""
         return self.epoch(0).certified_against
 
     @np.errstate(all="ignore")  # epochs are planned between two rounds, whatever numpy was told
@@ -131,7 +126,6 @@ class Doubling(Plan):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The contract that every epoch was checked to meet before it began."""
         first, curve = self.epoch(0).guarantee, self._shared_curve(self.epoch(0))
         several = self.target.rounds_per_person
         group = f", {several} rounds of a person as {several} single ones," if several > 1 else ""
@@ -180,19 +174,16 @@ class Doubling(Plan):
 
     @property
     def trivial_regret(self) -> float:
-        """As for a horizon of REFERENCE_ROUNDS."""
         first = self.epoch(0)
         return first.trivial_regret / (first.horizon or 1) * REFERENCE_ROUNDS
 
     @property
     def blind_regret(self) -> float:
-        """As for a horizon of REFERENCE_ROUNDS."""
         first = self.epoch(0)
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
 
     @property
     def uses_data(self) -> bool:
-        """As the first epoch's plan."""
         return self.epoch(0).uses_data
 
     @classmethod
@@ -201,14 +192,12 @@ class Doubling(Plan):
 
     @property
     def released_streams(self) -> tuple[str, ...]:
-        """As the epochs' plans."""
         return self.epoch(0).released_streams
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """The border between two epochs, and the first epoch's plan."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         first = self.epoch(0)
         border = SmallInstance("epochs", f"epochs of {first.horizon} rounds", self)
-        return (border, *first.small_instances(most_rounds))
+        return (border, *first.small_instances())
 
     def _learner(self, randomness: Randomness) -> DoublingLearner:
         return DoublingLearner(self, randomness)
@@ -226,8 +215,7 @@ def _distance(target: Target) -> float:
 def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
     """Whether as many rounds as a person may have, each on the curve of an epoch, lie under the one that epochs share.
 
-    m rounds make a chain of m + 1 streams, each of which differs from the next in one round, and so in one epoch. They
-    cost m times epsilon or mu. Samplers are off in at most m epochs.
+    m rounds make a chain of m + 1 streams that differ in one epoch each: m times epsilon or mu, samplers off m times.
     """
     several = target.rounds_per_person
     match shared, curve:
@@ -359,7 +347,6 @@ class DoublingLearner(Learner):
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def _count(self) -> None:
-        """As many rounds as the epochs before this one and this one have."""
         self._round = self._begun + self._inner._round
         self._played, self._action = self._inner._played, self._inner._action
 
@@ -377,12 +364,10 @@ class DoublingLearner(Learner):
 
     @property
     def switches(self) -> int:
-        """How often the decision has changed inside epochs."""
         with self._looking("switches"):
             return self._switches + self._inner.switches
 
     def _gather(self) -> dict[str, Any]:
-        """The epoch, its learner's state, and the key of the epochs to come if they may be replayed."""
         own = {"epoch": self._index, "source": self._source.state_dict(), "inner_plan": self._inner.plan.signature}
         return {**super()._gather(), **own, "inner": self._inner._remembered()}
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.domains.convex_set import read_only
 from tacit.errors import ProtocolError
+from tacit.losses.loss import RowLoss
 from tacit.noise.randomness import Process, Randomness
 from tacit.problems import Stochastic
 from tacit.runtime.learner import Learner
@@ -20,6 +21,7 @@ from tacit.validation import FloatArray
 class FinalModelLearner(Learner):
     """Collects the records, then releases one model. Until then the decision is the origin."""
 
+    _loss: RowLoss
     _any_shape: ClassVar[tuple[str, ...]] = ("_released",)  # nothing, or a model
 
     def __init__(self, plan: Plan, randomness: Randomness) -> None:
@@ -62,6 +64,22 @@ class FinalModelLearner(Learner):
             fitting(np.zeros(self._dimension), content["_released"])
         self._released = None
         super()._scatter(content)
+
+    def _check(self, record: Any) -> FloatArray:
+        self._refuse_late()
+        if record is None:
+            return self._loss.neutral(self._dimension).reshape(1, -1)
+        return self._loss.pack(record, self._dimension, many=False).reshape(1, -1)
+
+    def _check_many(self, records: Any) -> FloatArray:
+        self._refuse_late()
+        return self._loss.pack(records, self._dimension, many=True)
+
+    def _run(self, rows: FloatArray) -> FloatArray:
+        self._absorb(rows)
+        self._round += len(rows)
+        self._played = False
+        return np.broadcast_to(self._action, (len(rows), self._dimension))
 
     def _refuse_late(self) -> None:
         if self._released is not None:

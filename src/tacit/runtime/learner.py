@@ -203,7 +203,6 @@ class Learner(ABC):
             return self._action if self._plain else self._decision()
 
     def _play_in(self, context: Any) -> None:
-        """Open a round in its context, or compare the context with that of the round in hand."""
         if self._played and context is None:
             return
         checked = self._checked_context(context)
@@ -214,14 +213,12 @@ class Learner(ABC):
             self._check_in_hand(checked)
 
     def _check_in_hand(self, context: Any) -> None:
-        """Refuse another context than that of the round in hand."""
         if not same(self._opened[self._decided - 1][0], context):
             raise ProtocolError(
                 f"Round {self._decided - 1} was played with other {self._context}: end it with observe() first."
             )
 
     def _checked_context(self, context: Any) -> Any:
-        """Check the context of a round; refuse a missing one, and one that decisions do not depend on."""
         if self._takes_context and context is None:
             raise InvalidInput(
                 f"{self.plan.algorithm} decides by the {self._context} of each round: hand it to play or decide."
@@ -280,7 +277,6 @@ class Learner(ABC):
         self._process = process
 
     def _recalled(self, kept: Any) -> Any:
-        """What `_absorb` takes, from what stood in a slot."""
         return self._nothing() if kept is OPEN or kept is None else kept
 
     def _at_opening(self, number: int) -> None:
@@ -288,7 +284,6 @@ class Learner(ABC):
         raise NotImplementedError(f"{self.plan.algorithm} sets `_opens` but does not implement `_at_opening()`.")
 
     def _decision(self) -> Any:
-        """What `play` returns: the decision of the round in hand, as a value of its own."""
         return self._action
 
     def _move(self, decision: Any) -> None:
@@ -319,7 +314,6 @@ class Learner(ABC):
             self._process = process
 
     def _observe_late(self, feedback: Any) -> None:
-        """Put the feedback of the round in hand into its slot, and close it at once if its window is over."""
         number = self._round + len(self._slots)
         checked = None if feedback is None else owned(self._check_at(number, feedback))
         if not self._played or self._round + len(self._slots) != number:
@@ -335,14 +329,12 @@ class Learner(ABC):
         )
 
     def _put_back(self, kept: Any) -> None:
-        """Give the round in the hand of play a slot."""
         process, self._process = self._process, None
         self._slots[self._round + len(self._slots)] = kept
         self._played = False
         self._process = process
 
     def _finish(self, checked: Any) -> None:
-        """End the round in hand with feedback that was checked."""
         self._absorb(checked)
         self._round += 1
         self._played = False
@@ -350,9 +342,9 @@ class Learner(ABC):
     def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> Any:
         """Play a whole array of rounds: the same decisions as play/observe, returned as an array.
 
-        If any row is bad, nothing has happened: no decision was shown, and the learner is unchanged. Only a function of
-        yours (a `CustomLoss`, the values of a bandit) sees decisions at once, and these are never taken back. If that
-        function raises, the learner stands at the last complete round, and the round in hand is played.
+        If any row is bad, nothing has happened. Only a function of yours (a `CustomLoss`, the values of a bandit) sees
+        decisions at once, and these are never taken back. If that function raises, the learner stands at the last
+        complete round, and the round in hand is played.
 
         Args:
             feedback: one row a round; in a list, None where a round has no feedback.
@@ -397,7 +389,6 @@ class Learner(ABC):
         return self._check_many(patched(feedback, absent, int(np.argmin(absent)))), absent
 
     def _checked_contexts(self, contexts: Any, count: int) -> Any:
-        """Check the contexts of `run`: there are as many as rows, or none where decisions depend on none."""
         if not self._takes_context or contexts is None:
             return self._checked_context(contexts)
         checked = self._check_contexts(contexts)
@@ -409,7 +400,6 @@ class Learner(ABC):
         return checked
 
     def _check_contexts(self, contexts: Any) -> Any:
-        """Give the contexts of `run`, each checked in a copy."""
         return [self._check_context(context) for context in contexts]
 
     def _run_rows(self, rows: Any, absent: Absent | None, contexts: Any = None) -> Any:
@@ -454,8 +444,7 @@ class Learner(ABC):
     def _run_behind(self, rows: Any, absent: Absent | None) -> Any:
         """Play with a delay where decisions depend on feedback only: as without delay, some rounds behind.
 
-        Of what waits and the new rows all but the last `delay` + 1 are absorbed; each decision is the one that was due
-        when `delay` rounds before it, and no more, were still open.
+        Each decision is the one that was due when `delay` rounds before it, and no more, were still open.
         """
         waiting, count = len(self._slots), len(rows)
         self._played = False
@@ -478,7 +467,6 @@ class Learner(ABC):
         return np.concatenate(parts)[behind]
 
     def _run_in(self, rows: Any, absent: Absent | None, contexts: Any) -> Any:
-        """Play rounds in their checked contexts."""
         actions = self._run_one_by_one(rows, absent, contexts)
         while self._slots and not self._delay:
             self._close_round()
@@ -505,7 +493,6 @@ class Learner(ABC):
         return False
 
     def _run(self, rows: Any) -> Any:
-        """Play checked rows while nobody looks."""
         actions = []
         for row in rows:
             checked = self._check(row)
@@ -514,7 +501,6 @@ class Learner(ABC):
         return np.asarray(actions)
 
     def _run_openly(self, rows: Any) -> Any:
-        """Play rows round by round, each shown and then ended for good."""
         actions = []
         for row in rows:
             actions.append(self.play())
@@ -533,7 +519,7 @@ class Learner(ABC):
         return feedback
 
     def _read(self, rows: Any) -> Iterable[Any]:
-        """The rows of `run` in blocks, each checked after it was read."""
+        """The rows of `run` in blocks."""
         return (rows,)
 
     @abstractmethod
@@ -552,21 +538,16 @@ class Learner(ABC):
                 self._close_round()
 
     def _check_row(self, number: int, row: Any) -> Any:
-        """As `_check_at`, for a row of `run` (None: it tells that there is no feedback)."""
+        """As `_check_at`, for a row of `run`."""
         return self._check_at(number, row)
 
     def _check_rows(self, rows: Any, first: int) -> Any:
-        """The rows of `run` from number `first` on, each checked."""
         absent = self._absent
         return [None if absent is not None and absent[at] else self._check(row) for at, row in enumerate(rows, first)]
 
     @contextmanager
     def _looking(self, name: str) -> Iterator[None]:
-        """While somebody reads how far the learner has come: never in rounds that may still be taken back.
-
-        `run` takes back what nobody saw. A function of the user's that looked in the middle of it would have seen
-        decisions that are then drawn anew; another thread waits until the run is over.
-        """
+        """While somebody reads how far the learner has come: never in rounds that `run` may still take back."""
         with self._lock:
             if self._unseen:
                 raise ProtocolError(
@@ -608,8 +589,7 @@ class Learner(ABC):
     def state_dict(self, *, waiting: bool = True) -> dict[str, Any]:
         """Give the whole state, as text and numbers that JSON can hold. PRIVATE: keep the state as safe as the data.
 
-        A secret learner's state holds no keys: see `Plan.restore`. A replayable learner's state holds the positions
-        of its streams, and continues bit for bit.
+        A secret learner's state holds no keys (see `Plan.restore`). A replayable learner's continues bit for bit.
 
         Args:
             waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
@@ -696,7 +676,6 @@ class Learner(ABC):
         return [(self._loaded_context(context), fitting(self._action, action)) for context, action in opened]
 
     def _loaded_context(self, context: Any) -> Any:
-        """Check a context of a state, which was checked before it was saved."""
         return owned(context)
 
     def _loaded(self, name: str, saved: Any) -> Any:
@@ -746,7 +725,6 @@ class OptionLearner(Learner):
     _action: int
 
     def _move(self, option: int) -> None:
-        """Change the decision from the next round on."""
         if option != self._action:
             self._switches += 1
         self._action = option

@@ -1,8 +1,6 @@
-"""The shape that every algorithm fills in: a calibrated plan, which starts a learner.
+"""The shape that every algorithm fills in: a frozen and public plan, which starts a learner.
 
-A `Plan` is frozen and public: parameters, guarantee and regret bound, all known before the first round.
-`plan.start()` makes a `Learner`: `play()` gives the decision of the round, `observe(feedback)` ends it,
-and `run(feedback)` does the same for a whole array of rounds, bit for bit.
+Parameters, guarantee and regret bound are known before the first round.
 """
 
 from __future__ import annotations
@@ -151,10 +149,7 @@ class Plan(ABC):
 
     @property
     def expected_switches(self) -> float | None:
-        """A bound on the expected number of times the decision changes: one a round, where no better one is proved.
-
-        None if the horizon is not known.
-        """
+        """A bound on the expected number of times the decision changes (None if the horizon is not known)."""
         return None if self.horizon is None else float(self.rounds - 1)
 
     @property
@@ -178,14 +173,11 @@ class Plan(ABC):
             "released_streams, a tuple of their names (empty if only decisions are released)."
         )
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give the small instances in which this algorithm is audited, one for each attack.
 
         Audits run these instances and nothing else. By default a small plan is enumerated as it stands, and any
         other plan raises.
-
-        Args:
-            most_rounds: the most rounds of an instance.
         """
         problem = self.problem
         small = isinstance(problem, Experts) and problem.n <= MOST_EXPERTS and problem.horizon is not None
@@ -229,11 +221,12 @@ class Plan(ABC):
         return True
 
     def variants(self) -> dict[str, Plan]:
-        """Give plans of the same contract, by name, that certify more regret than this plan and may have less.
-
-        The planner compares such plans by typical regret, within what its rule allows a certificate to be.
-        """
+        """Give plans of the same contract, by name, that certify more regret than this plan and may have less."""
         return {}
+
+    def _certifying_least(self, like: Plan | None) -> Plan:
+        """Search near `like` for the plan of this contract that certifies least, if parameters follow a rule."""
+        return self
 
     def regret_if(self, gap: float) -> RegretBound:
         """Give the certified regret if every other option's mean loss exceeds the smallest by at least `gap`.
@@ -273,14 +266,9 @@ class Plan(ABC):
     @classmethod
     @np.errstate(under="ignore")  # accounting rounds up: what underflows is no error, whatever numpy was told
     def calibrate_for(cls, problem: Problem, target: Target, *, by_rule: bool = True, **options: Any) -> Plan:
-        """Calibrate for a target that was packed already.
+        """Calibrate for a target that was packed already, by a rule for what happens if the algorithm has one.
 
-        Args:
-            problem: what is to be decided.
-            target: the privacy that is asked for.
-            by_rule: whether parameters may follow a rule for what happens; False: search for the smallest certificate,
-                whatever the algorithm.
-            **options: of the algorithm's own.
+        `by_rule` = False: search for the smallest certificate, whatever the algorithm.
         """
         cls._check_problem(problem)
         if cls.private and not target.private:
@@ -330,10 +318,9 @@ class Plan(ABC):
     def restore(self, state: dict[str, Any]) -> Learner:
         """Make a learner of this plan that continues from `Learner.state_dict`.
 
-        The state of a secret learner holds no keys: the restored learner draws fresh noise. Given the state, a
-        learner's later draws are independent of its earlier draws. So a continued run has the law of an uninterrupted
-        run. Continuing one state twice spends twice: both continuations together leak at most what two runs do.
-        The state of a replayable learner continues bit for bit, and stays replayable.
+        The state of a secret learner holds no keys: the restored learner draws fresh noise, and a continued run has the
+        law of an uninterrupted run. Continuing one state twice spends twice: both continuations leak at most what two
+        runs do. The state of a replayable learner continues bit for bit, and stays replayable.
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
@@ -374,9 +361,6 @@ class Plan(ABC):
 @dataclass(frozen=True)
 class PrivatePlan(Plan):
     """A plan with a privacy contract: who is protected, by which curve, for which releases, by which theorem.
-
-    Subclasses give `curve`, `released`, `theorem` and, for audits, `released_streams` and `small_instances`; the
-    contract is made here.
 
     Attributes:
         relation: which data sets are neighbours.
@@ -458,7 +442,6 @@ class OptionPlan(PrivatePlan):
 
     @property
     def trivial_regret(self) -> float:
-        """Any learner's regret is at most the length of the stream times the loss range."""
         return self.rounds * self.problem.width
 
     @property
@@ -494,8 +477,7 @@ def check_options(owner: str, function: Callable[..., Any], options: Mapping[str
 def _capped(proved: Callable[[Any], RegretBound]) -> Callable[[Any], RegretBound]:
     """The bound that an algorithm proves, or what no learner can exceed if that is less.
 
-    Decisions that may leave the domain may lose more than any two points of it; an unknown horizon sums capped epochs.
-    An infinite bound says that nothing is certified, and stays.
+    Decisions that may leave the domain may lose more; an unknown horizon sums capped epochs; infinite bounds stay.
     """
 
     @wraps(proved)
@@ -512,10 +494,8 @@ def _calibrated(
 ) -> Plan:
     """Calibrate to the target and to stricter ones, and take the smallest certificate.
 
-    A plan that meets a stricter target meets this one, and searches are not monotone by themselves. The stricter
-    targets are a few powers of two below epsilon, one after the other until a certificate is clearly worse or says
-    nothing. By a rule, or with options of its own, an algorithm looks for something else than a small certificate, and
-    is calibrated to the target alone.
+    A plan that meets a stricter target meets this one, and searches are not monotone by themselves. By a rule, or with
+    options of its own, an algorithm looks for something else, and is calibrated to the target alone.
     """
     if options or not cls.private or by_rule:
         return _met(cls, target, options, problem)
@@ -524,7 +504,7 @@ def _calibrated(
     best, refused = None, None
     for epsilon in (target.epsilon, *rungs):
         try:
-            tried = _met(cls, replace(target, epsilon=epsilon), options, problem)
+            tried = _met(cls, replace(target, epsilon=epsilon), options, problem)._certifying_least(best)
         except PrivacyError as error:
             refused = refused or error
             if best is not None or epsilon < QUIET:

@@ -1,14 +1,8 @@
 """The public search behind every lazy plan: batch length, forced redraws, a rate and, if wanted, a hard cap.
 
-A probe is a function of public numbers: it returns the regret that certain parameters certify, and those parameters.
-Each probe starts where the one before it ended. The parameters that win are checked by the curve's own epsilon, and
-only then is a plan made of them.
-
-The largest rate at which a curve meets a target: what every search over rates asks at each of its probes.
-
-`RateSearch.near` looks at few Renyi orders, even where a curve's own epsilon is less than what they prove, and starts
-where the last answer was found. That can cost regret but never privacy, because `RateSearch.exact` checks the rate that
-is used by the curve's own epsilon.
+A probe is a function of public numbers: the regret that certain parameters certify, and those parameters. Probes look
+at few Renyi orders and start where the one before them ended. That can cost regret but never privacy: the parameters
+that win are checked by the curve's own epsilon (`RateSearch.exact`), and only then is a plan made of them.
 """
 
 from __future__ import annotations
@@ -152,9 +146,7 @@ def lag(delay: int, batch: int = 1) -> int:
 def delay_regret(rate: float, rounds: int, delay: int, batch: int = 1) -> float:
     """T tanh(eta lag/4), what late feedback adds to the regret of exponential weights with losses in [0, 1].
 
-    Two laws whose log ratio has range r differ by at most tanh(r/4) in total variation, and n losses move the log
-    ratio of two weights by at most eta n. The lags of all rounds sum to at most T times the largest, and tanh is
-    concave.
+    n losses move the log ratio of two weights by at most eta n; tanh is concave in the lags.
     """
     return rounds * tanh(rate * lag(delay, batch) / 4)
 
@@ -209,12 +201,7 @@ def best_chain(
 ) -> Parameters:
     """The parameters of the smallest certified regret over forces, batches and, for pure privacy, caps.
 
-    Args:
-        rounds: the horizon.
-        target: what the chain must meet.
-        curve: what it leaks, more at a higher rate.
-        regret: what it certifies.
-        wanted: the best rate without privacy, at a batch length.
+    `curve` is what a chain leaks, `regret` what it certifies, `wanted` the best rate without privacy at a batch length.
     """
     search = _ChainSearch(rounds, target, curve, regret, wanted)
     found = min(filter(None, (best_batch(rounds, search.best_force), search.held())), key=_cost, default=None)

@@ -1,9 +1,8 @@
 """Rounds: slots where late feedback waits until its window is over, and arrays of rounds with rows missing.
 
 With a delay of D the slots up to round t-1-D close just before round t is decided, in order, each exactly once: with
-the feedback that came, or with the public constant that contributes nothing. So what a learner absorbs has a public
-schedule, and entry t of it depends on the feedback of round t alone: when within its window feedback came, and in
-which order, changes nothing and is not released.
+the feedback that came, or with the public constant that contributes nothing. When within its window feedback came, and
+in which order, changes nothing and is not released.
 """
 
 from __future__ import annotations

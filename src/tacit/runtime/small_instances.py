@@ -1,7 +1,4 @@
-"""How small a plan can be audited by which kind of attack.
-
-Problems made small for audits: few rounds, few dimensions, losses whose data can be written down.
-"""
+"""How small a plan can be audited by which kind of attack: few rounds, few dimensions, losses with data."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tacit.domains import Ball, Box, L1Ball, Simplex
-from tacit.losses.loss import LinearLoss, LogisticLoss, asks_user
+from tacit.losses.loss import LinearLoss, LogisticLoss, RowLoss
 from tacit.problems import Convex, Problem, Stochastic
 
 if TYPE_CHECKING:
@@ -63,14 +60,14 @@ def few_rounds(problem: AnyProblem, most: int = FEW_ROUNDS) -> AnyProblem:
 
 def clipped_losses(problem: AnyLoss) -> AnyLoss:
     """Where any loss may be given its gradients are clipped: linear losses reach the clip."""
-    if not asks_user(problem.loss):
+    if isinstance(problem.loss, RowLoss):
         return problem
     return replace(problem, loss=LinearLoss(problem.loss.constants(problem.domain).lipschitz))
 
 
 def playable_losses(problem: Convex) -> Convex:
     """Where only constants or functions were given, the logistic loss stands for all losses that have them."""
-    return replace(problem, loss=LogisticLoss()) if asks_user(problem.loss) else problem
+    return problem if isinstance(problem.loss, RowLoss) else replace(problem, loss=LogisticLoss())
 
 
 def on_interval(problem: Convex, rounds: int = 3) -> Convex:

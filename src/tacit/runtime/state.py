@@ -1,20 +1,13 @@
-"""What a learner remembers between two rounds, and the one form in which it is written down.
+"""What a learner remembers between two rounds, and the one form in which it is written down: docs/states.md.
 
 A `State` is the signature of a plan and a dictionary of numbers, texts, arrays, lists and dictionaries. `encode` makes
-JSON of it that `decode` reads back to the last bit: arrays are base64 text with their type and shape, nothing is
-pickled. The dictionary of `Learner.state_dict`, the text in a store and the bytes of a fleet hold this JSON, and
-docs/states.md describes it.
-
-A state carries a digest of all its entries, so that one that was cut, edited or mixed from two is refused before
-anything of it is used. Bytes carry a tag under the key of a sealed source instead, which nobody without the key can
-make, and which names the learner.
+JSON of it that `decode` reads back to the last bit; nothing is pickled. A digest of all entries refuses a state that
+was cut, edited or mixed from two before anything of it is used. Bytes carry a tag under the key of a sealed source
+instead.
 
 Secret or replayable? That is never an entry which could be edited. A replayable learner saves where its streams stand,
-and continues there: whoever has the state can make the draws again, so the learner is stamped as not private. A
-state without positions continues under fresh keys of the operating system, which nobody knows: secret. Taking the
-positions out of a replayable state breaks the digest. The digest has no key: it finds accidents and careless edits, not
-somebody who can write states and computes it anew; but a state is as private as the data, and whoever can
-write one could as well write the data, or the program.
+and is stamped as not private. A state without positions continues under fresh keys: secret. Taking the positions out
+breaks the digest. It has no key: whoever can write states can write the data, or the program.
 """
 
 from __future__ import annotations
@@ -72,15 +65,10 @@ class State:
         return f'{text[:-1]},"digest":"{_digest_of(text)}"}}'
 
     def packed(self, source: Sealed, name: bytes, past: bytes = bytes(_PAST)) -> bytes:
-        """Give the state as bytes for an engine that keeps a million of them.
+        """Give the state as bytes for an engine that keeps a million of them, sealed for the learner of this name.
 
-        Args:
-            source: seals them.
-            name: which learner it is.
-            past: of the batch that led to the state, so that no other past leads to the same bytes.
-
-        Raises:
-            ProtocolError: for a replayable learner, whose state holds the keys of its streams.
+        `past`: of the batch that led to the state, so that no other past leads to the same bytes. The state of a
+        replayable learner, which holds the keys of its streams, is refused.
         """
         if "streams" in self.content:
             raise ProtocolError(
@@ -212,12 +200,15 @@ def alike(current: Any, saved: Any) -> None:
 
 
 # Parameters that plans have had since then, at the values that change nothing, and what 0.2 had in their place: missing
-# feedback was the middle, and Tsallis rates could decrease.
+# feedback was the middle, Tsallis rates could decrease, and only PhasedArms named its noise.
 _SINCE = {
     "'matrix': None, 'norm': None, ": "",
     "'lowering': 0.0, ": "'rates': 'fixed', ",
     "'missing': 0.5, ": "",
     ", 'missing': 0.5": "",
+    "'linear': False, ": "",
+    "'smoothing': 0.0, ": "",
+    "'rate': 'certified', 'batch': 1, ": "'rate': 'certified', ",
 }
 
 
@@ -230,9 +221,10 @@ def _in_0_2(signature: str) -> str:
     """Give the signature that version 0.2 had for a plan: its problem named no adversary, or named it last."""
     moved = r"((?:Arms|Tracking)\(horizon=\w+, delay=\d+)(, adversary='\w+')([^()]*\([^()]*\)[^()]*)\)"
     known = re.sub(r"(delay=\d+), adversary='\w+'", r"\1", re.sub(moved, r"\1\3\2)", signature))
+    known = re.sub(r"('norm': Norm\(power=[^)]*\), )", r"\1'scheduled': False, ", known)
     for added, before in _SINCE.items():
         known = known.replace(added, before)
-    return known
+    return re.sub(r"('level': [^,]+), 'relation'", r"\1, 'noise': 'geometric', 'relation'", known)  # of PhasedArms
 
 
 def _plan_digest(signature: str) -> bytes:

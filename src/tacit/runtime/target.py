@@ -120,10 +120,10 @@ class Target:
 
     @property
     def for_each_round(self) -> Target:
-        """What one round may cost, so that all `rounds_per_person` of a person together meet this target.
+        """What one round may cost, so that all `rounds_per_person` together meet this target, by group privacy.
 
-        By group privacy m rounds cost m times the epsilon of one, or m times its mu, wherever they stand: epsilon/m is
-        left for a pure plan, and the (epsilon/m, delta') of (mu/m)-Gaussian privacy for one with Gaussian noise.
+        epsilon/m is left for a pure plan, and the (epsilon/m, delta') of (mu/m)-Gaussian privacy for one with Gaussian
+        noise.
         """
         several = self.rounds_per_person
         if several == 1 or not self.private:

@@ -5,9 +5,9 @@ independent chains x and y. At the end of a batch x is kept with probability
 (1 - p_x) min(1, exp(r - C)), r the sum over the batch of the clipped log ratios of x against y, and y is
 kept with probability 1 - p_y. Because y normalises the ratio, one round's feedback moves one coin only.
 
-What differs from the print: two separate switch bits, never their union (the union leaks which chain
-moved); the ratio is taken at the old x and y; C = batch * limit suffices (the print has twice that, kept
-as `slack=2`); privacy is the composition of random draws, without the conditioning events of the print.
+What differs from the print: two separate switch bits, never their union, which leaks which chain moved; the ratio is
+taken at the old x and y; C = batch * limit suffices (the print has twice that, kept as `slack=2`); privacy is the
+composition of random draws, without the conditioning events of the print.
 """
 
 from __future__ import annotations

@@ -47,13 +47,7 @@ class Described(FastAPI):
 
 
 def create_app(store: Store, limits: Limits | None = None, experiments: Experiments | None = None) -> FastAPI:
-    """Make the service of a store; whoever runs it closes the store and the experiments afterwards.
-
-    Args:
-        store: where learners, ledgers and tokens are.
-        limits: what a request may take.
-        experiments: those of the store (None: the service has none).
-    """
+    """Make the service of a store; whoever runs it closes the store and the experiments afterwards."""
     allowed = Limits() if limits is None else limits
     work, metrics, hot = Work(allowed.threads), Metrics(), list[Direct]()
     access, accounts = Access(Tokens(store), work.do), Accounts(store)

@@ -1,32 +1,29 @@
 """Connections: how long the headers of a request may take and how large they may be, and what is no request at all.
 
-uvicorn reads HTTP by httptools where that is installed, else by h11. What h11 refuses by itself is refused here for
-httptools: headers that are too large, requests without a host, and headers behind the body (trailers), which nobody
-looked at when the request began.
+uvicorn reads HTTP by httptools. What that lets pass is refused here: headers that are too large, requests without a
+host, and headers behind the body (trailers), which nobody looked at when the request began.
 """
 
 from __future__ import annotations
 
 import asyncio
-from importlib.util import find_spec
 from typing import Any
 
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tacit.server.http import HEADERS, Limits, Problem
 
-LONGEST_HEAD = 16 * 1024  # bytes, as in h11
+LONGEST_HEAD = 16 * 1024  # bytes
 WIRE = 8  # bytes on the wire for each byte of a body that comes in small chunks
 
 
-class Patient(asyncio.Protocol):
-    """What both kinds of connections have: a limit on the time that headers take, from the first byte on."""
+class Limited(HttpToolsProtocol):
+    """HTTP/1.1 with a limit on the time that headers take, from the first byte on, and on their size."""
 
-    loop: asyncio.AbstractEventLoop
-    transport: asyncio.Transport
-    cycle: Any
     limits: Limits
+    _reading = _whole = False  # whether headers have begun and are not complete; whether the message is complete
+    _head = _wire = 0  # bytes of its headers, and of all that came after the piece in which it began
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,6 +34,42 @@ class Patient(asyncio.Protocol):
         """Forget the timer."""
         self._wait(False)
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._wire += len(data)
+        super().data_received(data)
+        most = LONGEST_HEAD + (0 if self._reading else WIRE * self.limits.body)
+        if self._wire > most and not self._whole:
+            self.send_400_response("")
+        self._wait(self._reading or not self.answering)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._reading, self._whole, self._head, self._wire = True, False, 0, 0
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._reading:  # a trailer
+            return
+        self._head += len(name) + len(value)
+        if self._head > LONGEST_HEAD:
+            raise httptools.HttpParserError("too large")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
+            raise httptools.HttpParserError("no host")
+        self._reading = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._whole = True
+        super().on_message_complete()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Answer as if no other protocol had been asked for, and close: the parser reads no further."""
+        if self.cycle is not None:
+            self.cycle.keep_alive = False
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what cannot be read in the same form as any other request, unless an answer is under way."""
@@ -66,73 +99,3 @@ class Patient(asyncio.Protocol):
             self._wait(True)
         elif self.transport is not None:
             self.transport.close()
-
-
-class PatientH11(Patient, H11Protocol):
-    """HTTP/1.1 read by h11."""
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        self._wait(self.conn.their_state is h11.IDLE)  # else the headers are there
-
-
-def protocol(limits: Limits, kind: str = "auto") -> type[asyncio.Protocol]:
-    """Give the protocol of a service's connections.
-
-    Args:
-        limits: what a request may take.
-        kind: "httptools", "h11", or "auto" for the faster one that is installed.
-    """
-    fast = find_spec("httptools") is not None if kind == "auto" else kind == "httptools"
-    made = type("Limited", (_httptools() if fast else PatientH11,), {"limits": limits})
-    assert issubclass(made, asyncio.Protocol)
-    return made
-
-
-def _httptools() -> type[asyncio.Protocol]:
-    import httptools
-    from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
-    class PatientHttpTools(Patient, HttpToolsProtocol):
-        """HTTP/1.1 read by httptools."""
-
-        _reading = _whole = False  # whether headers have begun and are not complete; whether the message is complete
-        _head = _wire = 0  # bytes of its headers, and of all that came after the piece in which it began
-
-        def data_received(self, data: bytes) -> None:
-            self._wire += len(data)
-            super().data_received(data)
-            most = LONGEST_HEAD + (0 if self._reading else WIRE * self.limits.body)
-            if self._wire > most and not self._whole:
-                self.send_400_response("")
-            self._wait(self._reading or not self.answering)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._reading, self._whole, self._head, self._wire = True, False, 0, 0
-
-        def on_header(self, name: bytes, value: bytes) -> None:
-            if not self._reading:  # a trailer
-                return
-            self._head += len(name) + len(value)
-            if self._head > LONGEST_HEAD:
-                raise httptools.HttpParserError("too large")
-            super().on_header(name, value)
-
-        def on_headers_complete(self) -> None:
-            hosts = sum(name == b"host" for name, _ in self.headers)
-            if hosts > 1 or (not hosts and self.parser.get_http_version() != "1.0"):
-                raise httptools.HttpParserError("no host")
-            self._reading = False
-            super().on_headers_complete()
-
-        def on_message_complete(self) -> None:
-            self._whole = True
-            super().on_message_complete()
-
-        def _unsupported_upgrade_warning(self) -> None:
-            """Answer as if no other protocol had been asked for, and close: the parser reads no further."""
-            if self.cycle is not None:
-                self.cycle.keep_alive = False
-
-    return PatientHttpTools

@@ -1,7 +1,7 @@
-"""`tacit serve --demo`: an experiment and three learners at work, in a store that is removed at the end.
+"""`tacit serve --demo`: an experiment and a learner at work, in a store that is removed at the end.
 
 Versions of the experiment are served for seconds where others are served for days. Its first versions are simulated
-before the service starts, on a clock of their own, so that there is something to see. Visitors of the learners decide
+before the service starts, on a clock of their own, so that there is something to see. Visitors of the learner decide
 and settle over HTTP, as a program elsewhere would: a part of the feedback never comes, a part comes late.
 """
 
@@ -14,11 +14,8 @@ import webbrowser
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-
-import numpy as np
 
 from tacit.client import Client
 from tacit.errors import TacitError
@@ -27,11 +24,10 @@ from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import period_of
 from tacit.experiments.simulated import clicks
 from tacit.noise.randomness import Randomness
-from tacit.problems import Experts, Problem, Tracking
+from tacit.problems import Experts
 from tacit.server.server import serve
 from tacit.server.tokens import Tokens
 from tacit.store.store import Store
-from tacit.validation import FloatArray
 
 LEDGER = "visitors"
 PEOPLE = "people"
@@ -57,51 +53,16 @@ MISSING = 0.2  # of the feedback never comes
 LATE = 12  # rounds after which other feedback comes, at most
 
 
-@dataclass(frozen=True)
-class Scene:
-    """One learner and the world that it meets.
-
-    Attributes:
-        name: the learner's name.
-        problem: what is decided.
-        epsilon: its privacy.
-        means: how likely each option fails.
-        shift: after how many rounds the options change places (None: never).
-    """
-
-    name: str
-    problem: Problem
-    epsilon: float
-    means: tuple[float, ...]
-    shift: int | None = None
-
-    def losses(self, round: int, coins: FloatArray) -> FloatArray:
-        """Which options fail in a round."""
-        turns = 0 if self.shift is None else round // self.shift
-        return (coins < np.roll(self.means, turns)).astype(float)
-
-
-SCENES = (
-    Scene("homepage-banner", Experts(n=4, horizon=20_000, delay=20), 1.5, (0.6, 0.15, 0.65, 0.7)),
-    Scene("model-router", Experts(n=3, horizon=20_000, delay=20), 1.5, (0.7, 0.15, 0.65)),
-    Scene("seasonal-offers", Tracking(n=3, horizon=20_000, switches=24, delay=20), 2.0, (0.15, 0.7, 0.8), shift=800),
-)
+ROUTER, PROBLEM = "model-router", Experts(n=3, horizon=20_000, delay=20)
+FAILING = (0.7, 0.15, 0.65)  # how likely each option of the learner fails
 
 
 def demo(host: str, port: int, ready: Callable[[str, bool], None], *, browser: bool = True) -> None:
-    """Serve the example until a signal comes.
-
-    Args:
-        host: where to listen.
-        port: where to listen (0: any free one).
-        ready: is told the address of the page, which signs in by itself, and whether a browser was opened.
-        browser: whether to open one.
-    """
+    """Serve the example until a signal comes; `ready` is told the page that signs in, and whether a browser has it."""
     with tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
         store = Store(Path(folder) / "decisions.db")
         store.ledger(LEDGER, epsilon=6.0, delta=1e-5, renews="monthly")
-        for scene in SCENES:
-            store.open(scene.name, scene.problem, epsilon=scene.epsilon, delta=1e-6, ledger=LEDGER)
+        store.open(ROUTER, PROBLEM, epsilon=1.5, delta=1e-6, ledger=LEDGER)
         store.ledger(PEOPLE, epsilon=3.0, delta=1e-6, renews="monthly")
         simulate_past(store, time.time())
         experiments = Experiments(store)
@@ -156,8 +117,7 @@ def visitors(token: str, experiments: Experiments) -> Iterator[Callable[[str], N
     stop, threads = threading.Event(), []
 
     def start(address: str) -> None:
-        for scene in SCENES:
-            threads.append(threading.Thread(target=visit, args=(scene, address, token, stop), daemon=True))
+        threads.append(threading.Thread(target=visit, args=(address, token, stop), daemon=True))
         threads.append(threading.Thread(target=come, args=(experiments, stop), daemon=True))
         for thread in threads:
             thread.start()
@@ -170,17 +130,17 @@ def visitors(token: str, experiments: Experiments) -> Iterator[Callable[[str], N
             thread.join()
 
 
-def visit(scene: Scene, address: str, token: str, stop: threading.Event) -> None:
-    """Visitors of one learner, one after the other, until it is told to stop or the learner's horizon ends."""
-    coins = Randomness.replayable(sum(map(ord, scene.name))).stream("visitors")  # simulated people have no privacy
+def visit(address: str, token: str, stop: threading.Event) -> None:
+    """Visitors of the learner, one after the other, until it is told to stop or the learner's horizon ends."""
+    coins = Randomness.replayable(1).stream("visitors")  # simulated people have no privacy
     waiting: deque[tuple[int, list[float]]] = deque()
     with Client(address, token, patience=1.0) as client, suppress(TacitError):
         while not stop.is_set():
-            decision = client.decide(scene.name)
-            losses = scene.losses(decision.round, coins.random(len(scene.means)))
+            decision = client.decide(ROUTER)
+            losses = (coins.random(len(FAILING)) < FAILING).astype(float)
             if coins.random() > MISSING:
                 waiting.append((decision.round, losses.tolist()))
             while waiting and (len(waiting) > LATE or coins.random() < 0.5):
-                client.settle(scene.name, *waiting.popleft())
+                client.settle(ROUTER, *waiting.popleft())
             if decision.round > HURRY:
                 time.sleep(PAUSE)

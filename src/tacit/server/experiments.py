@@ -22,14 +22,13 @@ from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import digest
 from tacit.noise.randomness import secret_bytes
 from tacit.server.http import LOG, Direct, Problem
-from tacit.server.routes import Account, Parts
+from tacit.server.routes import Account, Parts, Strict, said
 from tacit.server.tokens import Token
 
 MOST_ROWS = 10_000
 TICK = 5.0
 """Seconds between two looks at what is due; each process takes a little less or more."""
 PID = r"^[0-9a-f]{32}$"
-STRICT = ConfigDict(extra="forbid", strict=True)
 Name = Annotated[str, Path(min_length=1, max_length=LONGEST_NAME, description="The experiment.", examples=["homepage"])]
 ArmName = Annotated[str, Field(min_length=1, max_length=LONGEST_ARM)]
 Seen = Annotated[
@@ -42,76 +41,52 @@ TAGGED: dict[int | str, dict[str, Any]] = {
 UNSET = "This service has no database for replies: start it with --replies, --key and --witness."
 
 
-class NewExperiment(BaseModel):
+class NewExperiment(Strict):
     """What is tried, on whom, and under which promise."""
 
-    model_config = STRICT | ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "homepage",
-                    "arms": ["control", "short"],
-                    "ledger": "people",
-                    "epsilon": 1,
-                    "people_per_day": 20000,
-                }
-            ]
-        }
-    )
-
-    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="Its name, without / and \\.")
-    arms: list[ArmName] = Field(min_length=2, max_length=MOST_ARMS, description="The names of its arms.")
-    ledger: str = Field(min_length=1, max_length=LONGEST_NAME, description="A ledger of the store, which is charged.")
-    epsilon: float = Field(gt=0, description="Of a person and calendar month.")
-    delta: float = Field(default=1e-6, ge=0, lt=1, description="Of a person and calendar month.")
-    default: str = Field(default="", description="The arm that others are measured against (empty: the first).")
-    people_per_day: float = Field(default=10_000.0, gt=0, description="Expected persons a day.")
-    score: float = Field(default=0.1, gt=0, le=1, description="The expected score, as a share of the range of values.")
-    days: Literal[0, 1, 2, 3, 7] = Field(default=0, description="Of a version (0: as long as the noise asks for).")
-    hours: float = Field(default=0.0, ge=0, description="Of a version, in place of days.")
-    window: float | None = Field(default=None, ge=0, description="Hours after serving in which replies count.")
-    versions: int = Field(default=0, ge=0, description="How many may begin in a month (0: as many as fit).")
-    low: float = Field(default=0.0, description="The value of no reply.")
-    high: float = Field(default=1.0, description="The largest value.")
-    adds: bool = Field(default=False, description="Whether the values of a person add up, to at most high.")
-    min_share: float | None = Field(default=None, ge=0, le=0.5, description="The least share of every arm.")
-    goal: Literal["compare", "optimise"] = Field(default="compare", description="Whether the default arm is held.")
-    changing: bool = Field(default=False, description="Whether arms become better or worse over time.")
-    identified: bool = Field(default=True, description="Whether replies name persons.")
-    shares: list[float] | None = Field(
-        default=None, description="Of the first versions, one for each arm (null: equal ones)."
+    name: str = said("Its name, without / and \\.", "homepage", min_length=1, max_length=LONGEST_NAME)
+    arms: list[ArmName] = said("The names of its arms.", ["control", "short"], min_length=2, max_length=MOST_ARMS)
+    ledger: str = said("A ledger of the store, which is charged.", "people", min_length=1, max_length=LONGEST_NAME)
+    epsilon: float = said("Of a person and calendar month.", 1.0, gt=0)
+    delta: float = said("Of a person and calendar month.", default=1e-6, ge=0, lt=1)
+    default: str = said("The arm that others are measured against (empty: the first).", default="")
+    people_per_day: float = said("Expected persons a day.", 20_000.0, default=10_000.0, gt=0)
+    score: float = said("The expected score, as a share of the range of values.", default=0.1, gt=0, le=1)
+    days: Literal[0, 1, 2, 3, 7] = said("Of a version (0: as long as the noise asks for).", default=0)
+    hours: float = said("Of a version, in place of days.", default=0.0, ge=0)
+    window: float | None = said("Hours after serving in which replies count.", 24.0, default=None, ge=0)
+    versions: int = said("How many may begin in a month (0: as many as fit).", default=0, ge=0)
+    low: float = said("The value of no reply.", default=0.0)
+    high: float = said("The largest value.", default=1.0)
+    adds: bool = said("Whether the values of a person add up, to at most high.", default=False)
+    min_share: float | None = said("The least share of every arm.", 0.01, default=None, ge=0, le=0.5)
+    goal: Literal["compare", "optimise"] = said("Whether the default arm is held.", default="compare")
+    changing: bool = said("Whether arms become better or worse over time.", default=False)
+    identified: bool = said("Whether replies name persons.", default=True)
+    shares: list[float] | None = said(
+        "Of the first versions, one for each arm (null: equal ones).", [0.5, 0.5], default=None
     )
 
 
-class Stop(BaseModel):
+class Stop(Strict):
     """How an experiment stops."""
 
-    model_config = STRICT
-
-    end: bool = Field(default=False, description="For good; otherwise it is frozen, and can be started again.")
-    promote: ArmName | None = Field(
-        examples=["short"], default=None, description="Which arm everybody gets at the end."
-    )
+    end: bool = said("For good; otherwise it is frozen, and can be started again.", default=False)
+    promote: ArmName | None = said("Which arm everybody gets at the end.", "short", default=None)
 
 
-class Kill(BaseModel):
+class Kill(Strict):
     """Which arm is taken away at once."""
 
-    model_config = STRICT
-
-    arm: ArmName = Field(description="The arm.", examples=["video"])
+    arm: ArmName = said("The arm.", "video")
 
 
-class ArmChange(BaseModel):
+class ArmChange(Strict):
     """Which arms the next version serves."""
 
-    model_config = STRICT
-
-    add: list[ArmName] = Field(default=[], max_length=MOST_ARMS, description="New arms.")
-    remove: list[ArmName] = Field(default=[], max_length=MOST_ARMS, description="Arms that leave.")
-    min_share: float | None = Field(
-        examples=[0.01], default=None, ge=0, le=0.5, description="The least share of every arm."
-    )
+    add: list[ArmName] = said("New arms.", default=[], max_length=MOST_ARMS)
+    remove: list[ArmName] = said("Arms that leave.", default=[], max_length=MOST_ARMS)
+    min_share: float | None = said("The least share of every arm.", 0.01, default=None, ge=0, le=0.5)
 
 
 class Sent(BaseModel):
@@ -119,14 +94,14 @@ class Sent(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    replies: list[Any] = Field(
-        examples=[[["0f1e2d3c4b5a69788796a5b4c3d2e1f0", "49fbe7eafdfc5af770082a244f9b0c41", 1]]],
+    replies: list[Any] = said(
+        "Rows [salt, pid, value]; each is checked by itself.",
+        [["0f1e2d3c4b5a69788796a5b4c3d2e1f0", "49fbe7eafdfc5af770082a244f9b0c41", 1]],
         max_length=MOST_ROWS,
         json_schema_extra={"items": {"type": "array", "description": "[salt, pid, value]"}},
-        description="Rows [salt, pid, value]; each is checked by itself.",
     )
-    exposures: dict[str, list[int]] = Field(
-        default={}, description="Persons that were counted by arm, by salt: public counts for the sample-ratio check."
+    exposures: dict[str, list[int]] = said(
+        "Persons that were counted by arm, by salt: public counts for the sample-ratio check.", default={}
     )
 
     @classmethod
@@ -143,277 +118,242 @@ class Sent(BaseModel):
 class Taken(BaseModel):
     """What became of a batch; it says nothing about rows that were there before."""
 
-    closed: list[int] = Field(examples=[[]], description="Places of rows whose version is closed or not known.")
-    malformed: list[int] = Field(examples=[[]], description="Places of rows that are not [salt, pid, value].")
+    closed: list[int] = said("Places of rows whose version is closed or not known.", [])
+    malformed: list[int] = said("Places of rows that are not [salt, pid, value].", [])
 
 
-class Person(BaseModel):
+class Person(Strict):
     """Whose data are erased."""
 
-    model_config = STRICT
-
-    person: str = Field(
-        examples=["49fbe7eafdfc5af770082a244f9b0c41"], pattern=PID, description="The pid, as SDKs compute it."
-    )
+    person: str = said("The pid, as SDKs compute it.", "49fbe7eafdfc5af770082a244f9b0c41", pattern=PID)
 
 
 class Erased(BaseModel):
     """What erasure means."""
 
-    open_versions: Literal["erased"] = Field(description="What was held of open versions.", examples=["erased"])
-    released: Literal["bounded by the contract"] = Field(
-        description="What was released before.", examples=["bounded by the contract"]
-    )
+    open_versions: Literal["erased"] = said("What was held of open versions.", "erased")
+    released: Literal["bounded by the contract"] = said("What was released before.", "bounded by the contract")
 
 
-class NewLedger(BaseModel):
+class NewLedger(Strict):
     """A budget for the same people."""
 
-    model_config = STRICT
-
-    name: str = Field(min_length=1, max_length=LONGEST_NAME, description="Its name.", examples=["people"])
-    epsilon: float | None = Field(
-        examples=[1.0], default=None, gt=0, description="The most that may be spent (null: no limit)."
-    )
-    delta: float = Field(
-        default=1e-6, ge=0, lt=1, description="The delta at which spending is stated.", examples=[1e-6]
-    )
-    renews: Literal["daily", "weekly", "monthly", "yearly"] | None = Field(
-        default="monthly", description="When the budget is there again; null: never.", examples=["monthly"]
+    name: str = said("Its name.", "people", min_length=1, max_length=LONGEST_NAME)
+    epsilon: float | None = said("The most that may be spent (null: no limit).", 1.0, default=None, gt=0)
+    delta: float = said("The delta at which spending is stated.", 1e-6, default=1e-6, ge=0, lt=1)
+    renews: Literal["daily", "weekly", "monthly", "yearly"] | None = said(
+        "When the budget is there again; null: never.", "monthly", default="monthly"
     )
 
 
 class Brief(BaseModel):
     """An experiment at a glance."""
 
-    name: str = Field(description="Its name.", examples=["homepage"])
-    state: Literal["draft", "running", "frozen", "ended"] = Field(
-        description="Where it is in its life.", examples=["running"]
-    )
-    incarnation: int = Field(examples=[1], description="Grows when the store is restored from a copy.")
-    ledger: str = Field(description="The ledger that is charged.", examples=["people"])
-    arms: list[str] = Field(examples=[["control", "short"]], description="The arms that the next version may serve.")
-    version: int | None = Field(examples=[17], description="The version that is served.")
-    counting: bool = Field(examples=[True], description="Whether its replies count.")
+    name: str = said("Its name.", "homepage")
+    state: Literal["draft", "running", "frozen", "ended"] = said("Where it is in its life.", "running")
+    incarnation: int = said("Grows when the store is restored from a copy.", 1)
+    ledger: str = said("The ledger that is charged.", "people")
+    arms: list[str] = said("The arms that the next version may serve.", ["control", "short"])
+    version: int | None = said("The version that is served.", 17)
+    counting: bool = said("Whether its replies count.", True)
 
 
 class Listed(BaseModel):
     """All experiments."""
 
-    experiments: list[Brief] = Field(description="By name.")
+    experiments: list[Brief] = said("By name.")
 
 
 class NoiseLaw(BaseModel):
     """The noise in each sum."""
 
-    law: str = Field(
-        description="Two-sided geometric, or discrete Gaussian: the smaller one.", examples=["discrete gaussian"]
-    )
-    units: int = Field(examples=[65536], description="Steps of released sums in a score of 1.")
-    lattice: int = Field(description="Steps of a score of 1 before sums are multiplied.", examples=[65536])
-    rate: float | None = Field(default=None, description="Of two-sided geometric noise.", examples=[3.05e-6])
-    deviation_in_persons: float | None = Field(
-        default=None, description="Standard deviation in one sum.", examples=[23.4]
-    )
+    law: str = said("Two-sided geometric, or discrete Gaussian: the smaller one.", "discrete gaussian")
+    units: int = said("Steps of released sums in a score of 1.", 65536)
+    lattice: int = said("Steps of a score of 1 before sums are multiplied.", 65536)
+    rate: float | None = said("Of two-sided geometric noise.", 3.05e-6, default=None)
+    deviation_in_persons: float | None = said("Standard deviation in one sum.", 23.4, default=None)
 
 
 class Found(BaseModel):
     """What can be found in a month."""
 
-    difference: float = Field(description="In the units of values.", examples=[0.004])
-    lift: float = Field(description="Relative to the expected score.", examples=[0.13])
+    difference: float = said("In the units of values.", 0.004)
+    lift: float = said("Relative to the expected score.", 0.13)
 
 
 class Planned(BaseModel):
     """What is known before anything is charged."""
 
-    versions_a_month: int = Field(description="How many may begin in a month.", examples=[5])
-    hours_of_a_version: float = Field(description="How long a version is served.", examples=[144.0])
-    closes_after_hours: float = Field(description="How long replies count after that.", examples=[23.98])
-    noise: NoiseLaw = Field(description="The law of the noise.")
-    detects_in_a_month: Found = Field(description="The smallest effect that a month can show.")
-    advice: str = Field(description="What to change; empty if nothing.", examples=[""])
+    versions_a_month: int = said("How many may begin in a month.", 5)
+    hours_of_a_version: float = said("How long a version is served.", 144.0)
+    closes_after_hours: float = said("How long replies count after that.", 23.98)
+    noise: NoiseLaw = said("The law of the noise.")
+    detects_in_a_month: Found = said("The smallest effect that a month can show.")
+    advice: str = said("What to change; empty if nothing.", "")
 
 
 class VersionShown(BaseModel):
     """What is public of a version."""
 
-    version: int = Field(description="Its number.", examples=[17])
-    salt: str = Field(description="Its nonce.", examples=["0f1e2d3c4b5a69788796a5b4c3d2e1f0"])
-    state: Literal["open", "released", "void", "not counted"] = Field(
-        description="Whether it is open, released, void or does not count.", examples=["released"]
+    version: int = said("Its number.", 17)
+    salt: str = said("Its nonce.", "0f1e2d3c4b5a69788796a5b4c3d2e1f0")
+    state: Literal["open", "released", "void", "not counted"] = said(
+        "Whether it is open, released, void or does not count.", "released"
     )
-    counting: bool = Field(description="Whether replies count.", examples=[True])
-    serve_from: str = Field(description="When it begins, in UTC.", examples=["2026-11-17T00:00:00Z"])
-    close_at: str = Field(description="When replies stop to count.", examples=["2026-11-23T23:59:00Z"])
-    shares: dict[str, float] = Field(description="The share of each arm.", examples=[{"control": 0.5, "short": 0.5}])
+    counting: bool = said("Whether replies count.", True)
+    serve_from: str = said("When it begins, in UTC.", "2026-11-17T00:00:00Z")
+    close_at: str = said("When replies stop to count.", "2026-11-23T23:59:00Z")
+    shares: dict[str, float] = said("The share of each arm.", {"control": 0.5, "short": 0.5})
 
 
 class Act(BaseModel):
     """Who did what."""
 
-    when: str = Field(description="When, in UTC.", examples=["2026-11-17T00:00:00Z"])
-    who: str = Field(description="Whose token it was; empty: the program itself.", examples=["ops"])
-    act: str = Field(description="What was done.", examples=["started"])
+    when: str = said("When, in UTC.", "2026-11-17T00:00:00Z")
+    who: str = said("Whose token it was; empty: the program itself.", "ops")
+    act: str = said("What was done.", "started")
 
 
 class Shown(Brief):
     """An experiment."""
 
-    design: NewExperiment = Field(description="What was asked for.")
-    plan: Planned = Field(description="What was known before anything was charged.")
-    contract: str = Field(description="The contract, for people.", examples=["What is protected. ..."])
-    versions: list[VersionShown] = Field(description="All versions, oldest first.")
-    acts: list[Act] = Field(description="All acts, oldest first.")
+    design: NewExperiment = said("What was asked for.")
+    plan: Planned = said("What was known before anything was charged.")
+    contract: str = said("The contract, for people.", "What is protected. ...")
+    versions: list[VersionShown] = said("All versions, oldest first.")
+    acts: list[Act] = said("All acts, oldest first.")
 
 
 class Range(BaseModel):
     """The values of replies."""
 
-    low: float = Field(description="The value of no reply.", examples=[0.0])
-    high: float = Field(description="The largest value.", examples=[1.0])
+    low: float = said("The value of no reply.", 0.0)
+    high: float = said("The largest value.", 1.0)
 
 
 class PolicyDocument(BaseModel):
     """Everything that a decision needs."""
 
-    format: Literal["tacit-policy/1"] = Field(description="Names this format.", examples=["tacit-policy/1"])
-    experiment: str = Field(description="The experiment.", examples=["homepage"])
-    incarnation: int = Field(description="Grows when the store is restored from a copy.", examples=[1])
-    version: int = Field(description="Its number, which grows.", examples=[17])
-    counting: bool = Field(description="Whether replies count.", examples=[True])
-    salt: str = Field(description="The nonce that names the version.", examples=["0f1e2d3c4b5a69788796a5b4c3d2e1f0"])
-    arms: list[str] = Field(
-        description="All arms that there ever were; an arm keeps its place.", examples=[["control", "short"]]
-    )
-    upto: list[int] = Field(description="Cumulative shares; the last is 2^32.", examples=[[2147483648, 4294967296]])
-    default: str = Field(description="The arm of those who have no policy.", examples=["control"])
-    serve_from: str = Field(description="When it begins, in UTC.", examples=["2026-11-17T00:00:00Z"])
-    serve_until: str = Field(description="When the next one may take over.", examples=["2026-11-23T00:00:00Z"])
-    close_at: str = Field(description="When replies stop to count.", examples=["2026-11-23T23:59:00Z"])
-    value: Range = Field(description="The range of values.")
-    contract: str = Field(description="The digest of the contract.", examples=["sha256:9f86d081884c7d65"])
-    head: str = Field(
-        description="The head of the chain of releases that shares were computed from; empty: none.", examples=[""]
-    )
-    previous: str = Field(description="The digest of the policy before; empty: none.", examples=[""])
-    digest: str = Field(description="The digest of this document.", examples=["sha256:9f86d081884c7d65"])
+    format: Literal["tacit-policy/1"] = said("Names this format.", "tacit-policy/1")
+    experiment: str = said("The experiment.", "homepage")
+    incarnation: int = said("Grows when the store is restored from a copy.", 1)
+    version: int = said("Its number, which grows.", 17)
+    counting: bool = said("Whether replies count.", True)
+    salt: str = said("The nonce that names the version.", "0f1e2d3c4b5a69788796a5b4c3d2e1f0")
+    arms: list[str] = said("All arms that there ever were; an arm keeps its place.", ["control", "short"])
+    upto: list[int] = said("Cumulative shares; the last is 2^32.", [2147483648, 4294967296])
+    default: str = said("The arm of those who have no policy.", "control")
+    serve_from: str = said("When it begins, in UTC.", "2026-11-17T00:00:00Z")
+    serve_until: str = said("When the next one may take over.", "2026-11-23T00:00:00Z")
+    close_at: str = said("When replies stop to count.", "2026-11-23T23:59:00Z")
+    value: Range = said("The range of values.")
+    contract: str = said("The digest of the contract.", "sha256:9f86d081884c7d65")
+    head: str = said("The head of the chain of releases that shares were computed from; empty: none.", "")
+    previous: str = said("The digest of the policy before; empty: none.", "")
+    digest: str = said("The digest of this document.", "sha256:9f86d081884c7d65")
 
 
 class Kills(BaseModel):
     """The arms that nobody may get."""
 
-    format: Literal["tacit-kills/1"] = Field(description="Names this format.", examples=["tacit-kills/1"])
-    experiment: str = Field(description="The experiment.", examples=["homepage"])
-    killed: list[str] = Field(description="The arms.", examples=[["video"]])
+    format: Literal["tacit-kills/1"] = said("Names this format.", "tacit-kills/1")
+    experiment: str = said("The experiment.", "homepage")
+    killed: list[str] = said("The arms.", ["video"])
 
 
 class Estimate(BaseModel):
     """An effect, with the interval that holds at all looks."""
 
-    estimate: float = Field(description="The estimate, in the units of values.", examples=[0.012])
-    low: float = Field(description="The lower end.", examples=[0.004])
-    high: float = Field(description="The upper end.", examples=[0.02])
+    estimate: float = said("The estimate, in the units of values.", 0.012)
+    low: float = said("The lower end.", 0.004)
+    high: float = said("The upper end.", 0.02)
 
 
 class Lift(BaseModel):
     """The interval of the relative effect."""
 
-    low: float = Field(description="The lower end.", examples=[0.02])
-    high: float = Field(description="The upper end.", examples=[0.2])
+    low: float = said("The lower end.", 0.02)
+    high: float = said("The upper end.", 0.2)
 
 
 class Rate(BaseModel):
     """Persons who replied, of those expected."""
 
-    estimate: float = Field(description="The estimate.", examples=[0.12])
-    deviation: float = Field(description="The standard deviation of its noise.", examples=[0.01])
+    estimate: float = said("The estimate.", 0.12)
+    deviation: float = said("The standard deviation of its noise.", 0.01)
 
 
 class ArmResult(BaseModel):
     """What is known of an arm."""
 
-    arm: str = Field(description="Its name.", examples=["short"])
-    default: bool = Field(description="Whether others are measured against it.", examples=[False])
-    active: bool = Field(description="Whether the next version may serve it.", examples=[True])
-    share: float = Field(description="Of the version that is served.", examples=[0.34])
-    probability_best: float | None = Field(
-        description="The probability that it is the best arm; null if not known.", examples=[0.8]
-    )
-    effect: Estimate | None = Field(description="Against the default arm; null if not known.")
-    lift: Lift | None = Field(description="The relative effect; null if not known.")
-    verdict: Literal["default", "open", "better", "worse"] = Field(
-        description="What is certain by now.", examples=["better"]
-    )
-    reply_rate: Rate | None = Field(description="Persons who replied, with noise; null if not known.")
-    persons: int | None = Field(description="Persons that the operator counted; null if not counted.", examples=[1200])
+    arm: str = said("Its name.", "short")
+    default: bool = said("Whether others are measured against it.", False)
+    active: bool = said("Whether the next version may serve it.", True)
+    share: float = said("Of the version that is served.", 0.34)
+    probability_best: float | None = said("The probability that it is the best arm; null if not known.", 0.8)
+    effect: Estimate | None = said("Against the default arm; null if not known.")
+    lift: Lift | None = said("The relative effect; null if not known.")
+    verdict: Literal["default", "open", "better", "worse"] = said("What is certain by now.", "better")
+    reply_rate: Rate | None = said("Persons who replied, with noise; null if not known.")
+    persons: int | None = said("Persons that the operator counted; null if not counted.", 1200)
 
 
 class Results(BaseModel):
     """What is known of all arms: post-processing of releases."""
 
-    experiment: str = Field(description="The experiment.", examples=["homepage"])
-    state: str = Field(description="Where it is in its life.", examples=["running"])
-    confidence: float = Field(description="With which all intervals hold together, at all looks.", examples=[0.95])
-    versions_released: int = Field(description="How many versions they are computed from.", examples=[4])
-    arms: list[ArmResult] = Field(description="The arms, in their places.")
-    sample_ratio: Literal["not counted", "fits", "mismatch"] = Field(
-        description="Whether counted persons fit the shares.", examples=["fits"]
-    )
-    loss_at_most: float | None = Field(
-        description="What the experiment has cost so far, at most; null if not known.", examples=[12.5]
-    )
-    note: str = Field(description="What to know about estimates.", examples=["The interval is what holds."])
+    experiment: str = said("The experiment.", "homepage")
+    state: str = said("Where it is in its life.", "running")
+    confidence: float = said("With which all intervals hold together, at all looks.", 0.95)
+    versions_released: int = said("How many versions they are computed from.", 4)
+    arms: list[ArmResult] = said("The arms, in their places.")
+    sample_ratio: Literal["not counted", "fits", "mismatch"] = said("Whether counted persons fit the shares.", "fits")
+    loss_at_most: float | None = said("What the experiment has cost so far, at most; null if not known.", 12.5)
+    note: str = said("What to know about estimates.", "The interval is what holds.")
 
 
 class Limit(BaseModel):
     """How many versions a month may have."""
 
-    versions: int = Field(description="Counting versions that may begin in a month.", examples=[5])
-    enforced: bool = Field(description="Whether the program sees to it.", examples=[True])
+    versions: int = said("Counting versions that may begin in a month.", 5)
+    enforced: bool = said("Whether the program sees to it.", True)
 
 
 class Point(BaseModel):
     """A point of the privacy curve."""
 
-    delta: float = Field(description="The delta.", examples=[1e-9])
-    epsilon: float = Field(description="The epsilon at that delta.", examples=[1.2])
+    delta: float = said("The delta.", 1e-9)
+    epsilon: float = said("The epsilon at that delta.", 1.2)
 
 
 class ContractDocument(BaseModel):
     """The contract that `tacit contract verify` checks."""
 
-    format: str = Field(description="Names this format.", examples=["tacit experiment contract 1"])
-    tacit: str = Field(description="The version of the program.", examples=["0.3.0"])
-    experiment: str = Field(description="The experiment.", examples=["homepage"])
-    ledger: str = Field(description="The ledger that is charged.", examples=["people"])
-    unit: Literal["person-month", "event"] = Field(description="What is protected.", examples=["person-month"])
-    protected: str = Field(
-        description="The unit, in words.",
-        examples=["everything reported about one person for versions that began in one calendar month"],
+    format: str = said("Names this format.", "tacit experiment contract 1")
+    tacit: str = said("The version of the program.", "0.3.0")
+    experiment: str = said("The experiment.", "homepage")
+    ledger: str = said("The ledger that is charged.", "people")
+    unit: Literal["person-month", "event"] = said("What is protected.", "person-month")
+    protected: str = said(
+        "The unit, in words.", "everything reported about one person for versions that began in one calendar month"
     )
-    relation: str = Field(description="What two neighbouring data sets differ in.", examples=["zero-out"])
-    epsilon: float = Field(description="Of the unit, at most.", examples=[1.0])
-    delta: float = Field(description="Of the unit, at most.", examples=[1e-6])
-    limit: Limit = Field(description="What the program enforces.")
-    noise: NoiseLaw = Field(description="The law of the noise.")
-    curve: list[Point] = Field(description="Further points of the privacy curve.")
-    released: str = Field(description="What may be seen.", examples=["all policies, all released sums"])
-    theorem: str = Field(
-        description="What was proved.", examples=["noisy pairs of sums, one pair moved in each version of a month"]
-    )
-    numerics: str = Field(description="How exact the arithmetic is.", examples=["exact"])
-    randomness: str = Field(description="Where the noise comes from.", examples=["sealed"])
-    assumed: list[str] = Field(
-        description="What the program cannot enforce.", examples=[["the operator gives one person one identifier"]]
-    )
+    relation: str = said("What two neighbouring data sets differ in.", "zero-out")
+    epsilon: float = said("Of the unit, at most.", 1.0)
+    delta: float = said("Of the unit, at most.", 1e-6)
+    limit: Limit = said("What the program enforces.")
+    noise: NoiseLaw = said("The law of the noise.")
+    curve: list[Point] = said("Further points of the privacy curve.")
+    released: str = said("What may be seen.", "all policies, all released sums")
+    theorem: str = said("What was proved.", "noisy pairs of sums, one pair moved in each version of a month")
+    numerics: str = said("How exact the arithmetic is.", "exact")
+    randomness: str = said("Where the noise comes from.", "sealed")
+    assumed: list[str] = said("What the program cannot enforce.", ["the operator gives one person one identifier"])
 
 
 class Contract(BaseModel):
     """The contract, for people and for machines."""
 
-    text: str = Field(description="For people who sign it.", examples=["What is protected. ..."])
-    contract: ContractDocument = Field(description="For `tacit contract verify`.")
+    text: str = said("For people who sign it.", "What is protected. ...")
+    contract: ContractDocument = said("For `tacit contract verify`.")
 
 
 def routers(parts: Parts, experiments: Experiments | None) -> list[APIRouter]:

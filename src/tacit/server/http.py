@@ -48,22 +48,9 @@ PRIVATE = ("/feedback", "/replies", "/erasures")  # are in every route that says
 GONE = 499  # no answer was begun: the client has gone, which is no failure of the service
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 FIELDS = (
-    *(
-        "name",
-        "problem",
-        "epsilon",
-        "delta",
-        "ledger",
-        "adversary",
-        "relation",
-        "rounds_per_person",
-        "separation",
-        "max_switches",
-    ),
-    *("confidence", "key", "feedback", "round", "first", "limit", "body", "path", "query"),
-    *("arms", "default", "people_per_day", "score", "days", "hours", "window", "versions", "low", "high", "adds"),
-    *("min_share", "goal", "changing", "identified", "end", "promote", "arm", "add", "remove", "replies", "exposures"),
-    *("person", "renews", "shares"),
+    "name problem epsilon delta ledger adversary relation rounds_per_person separation max_switches confidence key "
+    "feedback round first limit body path query arms default people_per_day score days hours window versions low high "
+    "adds min_share goal changing identified end promote arm add remove replies exposures person renews shares"
 )
 """The parts of a request that an answer may name; whatever else stands there was chosen by the sender."""
 HEADERS = {
@@ -83,36 +70,19 @@ _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADE
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request, and a learner that is made by one, may take.
+    """What a request, and a learner that is made by one, may take."""
 
-    Attributes:
-        body: bytes of a request's body.
-        seconds: until its answer begins; a plan or a commit that takes longer goes on, and the same request later finds
-            what became of it.
-        patience: seconds until its headers, and then its body, are there.
-        threads: requests that wait for the database at once.
-        numbers: numbers that a learner may keep (options, times the rounds whose feedback may be waited for).
-        state: bytes of a new learner's state, which is written at every decision.
-        viewers: connections of one token that follow the live page.
-    """
-
-    body: int = 1 << 20
-    seconds: float = 30.0
-    patience: float = 10.0
-    threads: int = 256
-    numbers: int = 1_000_000
-    state: int = 4 << 20
-    viewers: int = 8
+    body: int = 1 << 20  # bytes of a request's body
+    seconds: float = 30.0  # until its answer begins; what takes longer goes on, and the same request later finds it
+    patience: float = 10.0  # seconds until its headers, and then its body, are there
+    threads: int = 256  # requests that wait for the database at once
+    numbers: int = 1_000_000  # that a learner may keep: options, times rounds whose feedback may be waited for
+    state: int = 4 << 20  # bytes of a new learner's state, which is written at every decision
+    viewers: int = 8  # connections of one token that follow the live page
 
 
 class Problem(Exception):
-    """A refusal, with what is said about it.
-
-    Attributes:
-        status: the HTTP status.
-        detail: one sentence.
-        headers: further headers of the answer.
-    """
+    """A refusal: the HTTP status, one sentence, and further headers of the answer."""
 
     def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -171,7 +141,7 @@ def check_json(content_type: str) -> None:
 
 
 def _place(location: Any, kind: str) -> str:
-    words = [str(word) for word in location if word in FIELDS]
+    words = [str(word) for word in location if word in FIELDS.split()]
     what = {"missing": "is missing", "json_invalid": "is not JSON", "extra_forbidden": "has a field too many"}
     return f"{'.'.join(words) or 'body'} {what.get(kind, 'has a value that is not allowed')}"
 
@@ -227,12 +197,7 @@ def private(scope: Scope) -> bool:
 
 
 class Access:
-    """Checks tokens.
-
-    Args:
-        tokens: the tokens of the store.
-        ask: calls a function that asks the store, without waiting in the event loop.
-    """
+    """Checks tokens."""
 
     def __init__(self, tokens: Tokens, ask: Callable[..., Coroutine[Any, Any, Token | None]]) -> None:
         self._tokens = tokens
@@ -289,15 +254,10 @@ def _refused(status: int, detail: str, challenge: str = "") -> Problem:
 
 
 class Guarded(APIRoute):
-    """A route that looks at the token first; `guarded` makes the kinds of it.
-
-    Attributes:
-        access: the check of tokens.
-        needed: the scope that a token needs.
-    """
+    """A route that looks at the token first; `guarded` makes the kinds of it."""
 
     access: ClassVar[Access]
-    needed: ClassVar[str]
+    needed: ClassVar[str]  # the scope that a token needs
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options | {"openapi_extra": {"security": [{SCHEME: [self.needed]}]}})
@@ -359,14 +319,7 @@ def guarded(access: Access, scope: str, kind: type[Guarded] = Guarded) -> type[G
 
 
 class Gate:
-    """Keeps requests within their limits; answers, logs and counts what becomes of them.
-
-    Args:
-        app: the framework, which has all other routes.
-        limits: what a request may take.
-        metrics: where answers are counted.
-        routes: the routes that are asked in every round.
-    """
+    """Keeps requests within their limits; answers, logs and counts what becomes of them."""
 
     def __init__(self, app: ASGIApp, limits: Limits, metrics: Metrics, routes: Sequence[Direct]) -> None:
         self._app, self._limits, self._metrics, self._routes = app, limits, metrics, routes

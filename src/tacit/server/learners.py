@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from tacit.accounting.ledger import now
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.server.http import Problem
 from tacit.store.ledgers import StoredLedger
@@ -20,7 +18,6 @@ from tacit.store.store import Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MOST = 256  # open learners
 
 
 class Work:
@@ -29,10 +26,6 @@ class Work:
     There are many threads for the database, where requests of the same learner wait for one commit together. There are
     a few for planning, which computes for seconds and must not keep decisions waiting. A request that is given up
     leaves its thread at work: nothing can stop it, and it still counts as one of the few.
-
-    Args:
-        threads: how many requests may wait for the database at once.
-        planners: how many plans are made at once.
     """
 
     def __init__(self, threads: int = 256, planners: int = 2) -> None:
@@ -78,65 +71,17 @@ class Work:
 
 
 class Learners:
-    """Open learners of a store by name; threads may share it.
+    """The learners of a store, as a service answers for them; threads may share it."""
 
-    Args:
-        store: where they are.
-        most: how many stay open: the one that was not asked for the longest is let go, and read again when needed.
-            Plans are kept by the store, for many more learners.
-    """
-
-    def __init__(self, store: Store, most: int = MOST) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._most = most
-        self._open: OrderedDict[str, Live] = OrderedDict()
-        self._lock = threading.Lock()
-        self._opening: dict[str, threading.Lock] = {}
-
-    def __len__(self) -> int:
-        return len(self._open)
-
-    def get(self, name: str) -> Live:
-        """Give the learner of this name; the plan of one that is not open is made of its fields, or planned again."""
-        found = self.ready(name)
-        if found is not None:
-            return found
-        self.check(name)
-        with self._lock:
-            turn = self._opening.setdefault(name, threading.Lock())
-        with turn:  # others of this name wait for it, learners of other names do not
-            try:
-                return self.ready(name) or self._opened(name)
-            finally:
-                with self._lock:
-                    self._opening.pop(name, None)
-
-    def _opened(self, name: str) -> Live:
-        try:
-            live, _ = self._store.make(name)
-        except ProtocolError:
-            raise Problem(409, "This learner was ended: its contract, decisions and charges are kept.") from None
-        except InvalidInput:  # a loss or a set is known only to the program that made it
-            detail = (
-                "This learner was made in Python, of parts that a store cannot describe: only that program opens it."
-            )
-            raise Problem(409, detail) from None
-        self.keep(live)
-        return live
-
-    def end(self, name: str) -> None:
-        """End a learner for good; ending it again changes nothing."""
-        self.check(name)
-        self._store.end(name)
-        with self._lock:
-            self._open.pop(name, None)
 
     async def opened(self, name: str, work: Work) -> Live:
         """The learner of this name, without waiting in the event loop."""
-        found = self.ready(name)
+        found = self._store.opened(name)
         if found is None:
             await work.do(self.check, name)  # whoever misspells a name need not wait for other people's plans
-            found = await work.plan(self.get, name)
+            found = await work.plan(self._open, name)
         return found
 
     def check(self, name: str) -> None:
@@ -144,46 +89,40 @@ class Learners:
         if name not in self._store:
             raise Problem(404, "There is no learner of this name: POST /v1/learners makes one.")
 
-    def ready(self, name: str) -> Live | None:
-        """The learner of this name if it is open."""
-        with self._lock:
-            found = self._open.get(name)
-            if found is not None:
-                self._open.move_to_end(name)
-            return found
+    def end(self, name: str) -> None:
+        """End a learner for good; ending it again changes nothing."""
+        self.check(name)
+        self._store.end(name)
 
-    def keep(self, live: Live) -> None:
-        """Remember an open learner, and let go of the one that was not used the longest."""
-        with self._lock:
-            self._open[live.name] = live
-            self._open.move_to_end(live.name)
-            gone = [self._open.popitem(last=False)[0] for _ in range(len(self._open) - self._most)]
-        for name in gone:
-            self._store.release(name)
+    def _open(self, name: str) -> Live:
+        try:
+            return self._store.make(name)[0]
+        except ProtocolError:
+            raise Problem(409, "This learner was ended: its contract, decisions and charges are kept.") from None
+        except InvalidInput:  # a loss or a set is known only to the program that made it
+            detail = (
+                "This learner was made in Python, of parts that a store cannot describe: only that program opens it."
+            )
+            raise Problem(409, detail) from None
 
 
 class Accounts:
-    """What was spent of every budget, computed again only when a ledger was charged or its period has ended.
+    """What was spent of every budget, which each ledger composes again only after a charge and in a new period.
 
     An account of some hundred different contracts takes seconds to compose. Readers that come meanwhile wait for the
     one that computes, so that many of them cost decisions no more than one.
-
-    Args:
-        store: where the ledgers are.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._turn = threading.Lock()
-        self._known: dict[int, tuple[StoredLedger, tuple[int, str], dict[str, Any]]] = {}
+        self._ledgers: dict[str, StoredLedger] = {}
 
     def read(self) -> dict[int, dict[str, Any]]:
         """Give the account of every ledger, as `Ledger.to_dict` does, by the ledger's number in the store."""
         with self._turn:
-            for number, name, epoch in self._store.history.ledgers():
-                known = self._known.get(number)
-                ledger = self._store.ledger(name) if known is None else known[0]
-                key = (epoch, ledger.budget.period_at(now()))
-                if known is None or known[1] != key:
-                    self._known[number] = ledger, key, ledger.to_dict()
-            return {number: account for number, (_, _, account) in self._known.items()}
+            for name in self._store.ledgers:
+                if name not in self._ledgers:
+                    self._ledgers[name] = self._store.ledger(name)
+            made = sorted(self._ledgers.values(), key=lambda ledger: ledger.number)
+            return {ledger.number: ledger.to_dict() for ledger in made}

@@ -39,48 +39,39 @@ Called = Annotated[str, Path(description="The learner.", examples=["homepage"])]
 Round = Annotated[int, Path(ge=0, lt=2**63, description="The round that the feedback is about.", examples=[0])]
 
 
-class NewLearner(BaseModel):
-    """What is to be decided, and how privately."""
+def said(description: str, *examples: Any, **options: Any) -> Any:
+    """Describe a field of the interface; one without a default has an example."""
+    return Field(description=description, examples=list(examples) or None, **options)
+
+
+class Strict(BaseModel):
+    """What is sent, without fields or types that are not described."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    name: str = Field(
-        examples=["homepage"],
-        min_length=1,
-        max_length=LONGEST_NAME,
-        pattern=REACHED,
-        description="Its name, without / and \\.",
-    )
+
+class NewLearner(Strict):
+    """What is to be decided, and how privately."""
+
+    name: str = said("Its name, without / and \\.", "homepage", min_length=1, max_length=LONGEST_NAME, pattern=REACHED)
     problem: Annotated[dict[str, Any], Field(json_schema_extra=PROBLEM)]
-    epsilon: float = Field(examples=[1.0], description="Privacy budget of the whole run: smaller is more private.")
-    delta: float = Field(default=1e-6, description="Failure probability; 0 asks for pure differential privacy.")
-    ledger: str | None = Field(
-        examples=["people"], default=None, description="A ledger of the store, which is charged."
+    epsilon: float = said("Privacy budget of the whole run: smaller is more private.", 1.0)
+    delta: float = said("Failure probability; 0 asks for pure differential privacy.", default=1e-6)
+    ledger: str | None = said("A ledger of the store, which is charged.", "people", default=None)
+    adversary: Literal["oblivious", "adaptive", "stochastic"] | None = said(
+        "Who makes the losses; null: as the problem has it.", "stochastic", default=None
     )
-    adversary: Literal["oblivious", "adaptive", "stochastic"] | None = Field(
-        default=None, description="Who makes the losses; null: as the problem has it.", examples=["stochastic"]
+    relation: Literal["replace", "zero-out"] | None = said(
+        "What two neighbouring data sets differ in; null: replace.", "replace", default=None
     )
-    relation: Literal["replace", "zero-out"] | None = Field(
-        default=None, description="What two neighbouring data sets differ in; null: replace.", examples=["replace"]
+    rounds_per_person: int | None = said("Rounds of one person that are protected together; null: 1.", 1, default=None)
+    separation: int | None = said("By how many rounds those of one person are apart; null: 1.", 1, default=None)
+    persons: bool | None = said("Whether feedback names its person, who is counted.", False, default=None)
+    max_switches: int | None = said(
+        "How often the decision may change in expectation; null: as often as it does.", 100, default=None
     )
-    rounds_per_person: int | None = Field(
-        default=None, description="Rounds of one person that are protected together; null: 1.", examples=[1]
-    )
-    separation: int | None = Field(
-        default=None, description="By how many rounds those of one person are apart; null: 1.", examples=[1]
-    )
-    persons: bool | None = Field(
-        examples=[False], default=None, description="Whether feedback names its person, who is counted."
-    )
-    max_switches: int | None = Field(
-        default=None,
-        description="How often the decision may change in expectation; null: as often as it does.",
-        examples=[100],
-    )
-    confidence: float | None = Field(
-        default=None,
-        description="With which probability the regret bound holds; null: in expectation.",
-        examples=[0.95],
+    confidence: float | None = said(
+        "With which probability the regret bound holds; null: in expectation.", 0.95, default=None
     )
 
     @property
@@ -92,37 +83,30 @@ class NewLearner(BaseModel):
 class Made(BaseModel):
     """A learner as it was planned."""
 
-    name: str = Field(description="Its name.", examples=["homepage"])
-    plan: dict[str, Any] = Field(
-        examples=[{"algorithm": "HedgeOnSums"}],
-        description="The algorithm that was chosen, its regret bound and its parameters.",
+    name: str = said("Its name.", "homepage")
+    plan: dict[str, Any] = said(
+        "The algorithm that was chosen, its regret bound and its parameters.", {"algorithm": "HedgeOnSums"}
     )
-    contract: str = Field(description="What is promised.", examples=["epsilon=1 at delta=1e-06"])
-    comparison: dict[str, Any] = Field(
-        examples=[{"candidates": []}], description="Every algorithm that was compared, as `tacit plan --json`."
-    )
+    contract: str = said("What is promised.", "epsilon=1 at delta=1e-06")
+    comparison: dict[str, Any] = said("Every algorithm that was compared, as `tacit plan --json`.", {"candidates": []})
 
 
-class Asked(BaseModel):
+class Asked(Strict):
     """A request for a decision."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    key: str = Field(
-        examples=["request-4711"],
+    key: str = said(
+        "A name for this request: the same key gives the same answer, so that a lost one can be had again.",
+        "request-4711",
         min_length=1,
         max_length=LONGEST_KEY,
-        description="A name for this request: the same key gives the same answer, so that a lost one can be had again.",
     )
 
 
 class Decision(BaseModel):
     """A decision."""
 
-    round: int = Field(examples=[0], description="The round, under which feedback is reported.")
-    action: Any = Field(
-        examples=[2], json_schema_extra={"anyOf": NUMBERS}, description="What to do: a number, or a list of them."
-    )
+    round: int = said("The round, under which feedback is reported.", 0)
+    action: Any = said("What to do: a number, or a list of them.", 2, json_schema_extra={"anyOf": NUMBERS})
 
 
 class Told(BaseModel):
@@ -130,75 +114,73 @@ class Told(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    feedback: Any = Field(
-        examples=[[0.2, 0.9, 0.4]],
+    feedback: Any = said(
+        "A list of numbers, a number, or null if there is none.",
+        [0.2, 0.9, 0.4],
         json_schema_extra={"anyOf": [*NUMBERS, {"type": "null"}]},
-        description="A list of numbers, a number, or null if there is none.",
     )
-    person: str | None = Field(
-        examples=["user-4711"],
+    person: str | None = said(
+        "Whose feedback it is, for learners that count persons; only a keyed hash is kept.",
+        "user-4711",
         default=None,
         min_length=1,
         max_length=LONGEST_PERSON,
-        description="Whose feedback it is, for learners that count persons; only a keyed hash is kept.",
     )
 
 
 class Learner(BaseModel):
     """What is public of a learner."""
 
-    name: str = Field(description="Its name.", examples=["homepage"])
-    algorithm: str = Field(description="Which algorithm was chosen.", examples=["HedgeOnSums"])
-    problem: str = Field(description="What is decided.", examples=["Experts(n=3, horizon=10000, delay=50)"])
-    contract: str = Field(description="What is promised.", examples=["epsilon=1 at delta=1e-06"])
-    epsilon: float = Field(description="Of the contract.", examples=[1.0])
-    delta: float = Field(description="Of the contract.", examples=[1e-6])
-    certified_regret: float | None = Field(
-        examples=[42.5], description="For the whole horizon; null if there is no bound."
-    )
-    horizon: int | None = Field(description="How many rounds it decides; null: any number.", examples=[10000])
-    delay: int = Field(description="How many rounds late feedback may come.", examples=[50])
-    rounds: int = Field(examples=[900], description="How many rounds were decided.")
-    switches: int = Field(examples=[12], description="How often the decision has changed.")
-    ledger: str | None = Field(description="The ledger that was charged, or null.", examples=["people"])
-    decisions: list[Decision] = Field(description="From `first` on, at most `limit`.")
+    name: str = said("Its name.", "homepage")
+    algorithm: str = said("Which algorithm was chosen.", "HedgeOnSums")
+    problem: str = said("What is decided.", "Experts(n=3, horizon=10000, delay=50)")
+    contract: str = said("What is promised.", "epsilon=1 at delta=1e-06")
+    epsilon: float = said("Of the contract.", 1.0)
+    delta: float = said("Of the contract.", 1e-6)
+    certified_regret: float | None = said("For the whole horizon; null if there is no bound.", 42.5)
+    horizon: int | None = said("How many rounds it decides; null: any number.", 10000)
+    delay: int = said("How many rounds late feedback may come.", 50)
+    rounds: int = said("How many rounds were decided.", 900)
+    switches: int = said("How often the decision has changed.", 12)
+    ledger: str | None = said("The ledger that was charged, or null.", "people")
+    decisions: list[Decision] = said("From `first` on, at most `limit`.")
 
 
 class Charge(BaseModel):
     """A charge of a ledger."""
 
-    when: str = Field(description="When, in UTC.", examples=["2026-11-17T00:00:00Z"])
-    period: str = Field(description="In which period; empty if the budget never renews.", examples=["2026-11"])
-    name: str = Field(description="Who was charged.", examples=["experiment homepage, 2026-11"])
-    epsilon: float | None = Field(description="At the delta of the charge; null: without limit.", examples=[1.0])
-    delta: float = Field(description="Of the charge.", examples=[1e-6])
-    contract: str = Field(description="What was promised.", examples=["epsilon=1 at delta=1e-06"])
+    when: str = said("When, in UTC.", "2026-11-17T00:00:00Z")
+    period: str = said("In which period; empty if the budget never renews.", "2026-11")
+    name: str = said("Who was charged.", "experiment homepage, 2026-11")
+    epsilon: float | None = said("At the delta of the charge; null: without limit.", 1.0)
+    delta: float = said("Of the charge.", 1e-6)
+    contract: str = said("What was promised.", "epsilon=1 at delta=1e-06")
 
 
 class Account(BaseModel):
     """A budget, and what was spent of it."""
 
-    name: str = Field(description="Its name.", examples=["people"])
-    epsilon: float | None = Field(examples=[1.0], description="The budget; null if there is no limit.")
-    delta: float = Field(description="The delta at which it is stated.", examples=[1e-6])
-    renews: str | None = Field(description="When it renews; null: never.", examples=["monthly"])
-    period: str = Field(description="The period that runs now; empty if it never renews.", examples=["2026-11"])
-    spent: float | None = Field(examples=[1.0], description="In the period that runs now; null if it has no limit.")
-    spent_ever: float | None = Field(description="Over all periods; null if it has no limit.", examples=[1.0])
-    private: bool = Field(description="False if a charge has noise that can be replayed.", examples=[True])
-    entries: list[Charge] = Field(description="Every charge.")
+    name: str = said("Its name.", "people")
+    epsilon: float | None = said("The budget; null if there is no limit.", 1.0)
+    delta: float = said("The delta at which it is stated.", 1e-6)
+    renews: str | None = said("When it renews; null: never.", "monthly")
+    period: str = said("The period that runs now; empty if it never renews.", "2026-11")
+    spent: float | None = said("In the period that runs now; null if it has no limit.", 1.0)
+    spent_ever: float | None = said("Over all periods; null if it has no limit.", 1.0)
+    private: bool = said("False if a charge has noise that can be replayed.", True)
+    entries: list[Charge] = said("Every charge.")
 
 
 class Budgets(BaseModel):
     """Every budget."""
 
-    ledgers: list[Account] = Field(description="The budgets, by name.")
+    ledgers: list[Account] = said("The budgets, by name.")
 
 
 class Health(BaseModel):
     """Whether the service works."""
 
-    status: Literal["ok"] = Field(description="It works.", examples=["ok"])
+    status: Literal["ok"] = said("It works.", "ok")
 
 
 @dataclass(frozen=True)
@@ -245,7 +227,6 @@ def learners(parts: Parts) -> list[APIRouter]:
             live, new = store.make(body.name, problem, persons=body.persons, **own, **body.target)
         except Conflict:
             raise Problem(409, OTHER) from None
-        parts.learners.keep(live)
         if new:
             parts.metrics.learners.inc()
         return JSONResponse(described(live), 201 if new else 200, deprecation(live))
@@ -340,15 +321,10 @@ def status(parts: Parts) -> APIRouter:
         with parts.store.database.reading() as transaction:
             transaction.row("SELECT version FROM tacit_store")
 
+    @routes.get("/readyz", response_model=Health)
     @routes.get("/healthz", response_model=Health)
     async def health() -> Response:
         """Tell whether the service answers and its database does."""
-        await parts.work.do(check)
-        return JSONResponse({"status": "ok"})
-
-    @routes.get("/readyz", response_model=Health)
-    async def ready() -> Response:
-        """Tell whether requests can be answered: the process is up and its database answers."""
         await parts.work.do(check)
         return JSONResponse({"status": "ok"})
 

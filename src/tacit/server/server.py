@@ -23,7 +23,7 @@ from fastapi import FastAPI
 from tacit.errors import InvalidInput, StoreError
 from tacit.experiments.experiments import Experiments
 from tacit.server.app import create_app
-from tacit.server.connections import protocol
+from tacit.server.connections import Limited
 from tacit.server.http import Limits
 from tacit.store.store import Store
 
@@ -67,16 +67,7 @@ def serve(
     ready: Callable[[str], None] = print,
     experiments: Experiments | None = None,
 ) -> None:
-    """Serve a store until a signal comes.
-
-    Args:
-        store: what is served; it is closed at the end.
-        host: where to listen.
-        port: where to listen (0: any free one).
-        limits: what a request may take.
-        ready: is told the address, when connections are taken.
-        experiments: those of the store, closed at the end (None: the service has none).
-    """
+    """Serve a store until a signal comes, and close it and its experiments; `ready` is told the address."""
     with store, experiments or nullcontext(), listening(host, port) as listener:
         address, number = listener.getsockname()[:2]
         where = f"http://[{address}]:{number}" if ":" in address else f"http://{address}:{number}"
@@ -100,11 +91,7 @@ def run(
 
 @contextmanager
 def occupied(file: Path | None) -> Iterator[None]:
-    """Hold an SQLite file, so that a second service is refused; the system lets go of it however a process ends.
-
-    Args:
-        file: the file, or None for PostgreSQL, which locks for itself.
-    """
+    """Hold an SQLite file, so that a second service is refused; the system lets go of it however a process ends."""
     if file is None:
         yield
         return
@@ -122,13 +109,13 @@ def occupied(file: Path | None) -> Iterator[None]:
         os.close(handle)
 
 
-def configured(app: FastAPI, limits: Limits, kind: str = "auto") -> uvicorn.Config:
+def configured(app: FastAPI, limits: Limits) -> uvicorn.Config:
     """Tell uvicorn how to run the service: quietly, because its log would hold addresses and the texts of errors."""
     for name in ("uvicorn.error", "uvicorn.access"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return uvicorn.Config(
         app,
-        http=protocol(limits, kind),
+        http=type("Connection", (Limited,), {"limits": limits}),
         ws="none",
         lifespan="on",
         log_config=None,

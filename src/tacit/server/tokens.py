@@ -28,23 +28,14 @@ _VALID = "revoked_at IS NULL"
 
 @dataclass(frozen=True)
 class Token:
-    """What is known of a token; not the token itself.
+    """What is known of a token; not the token itself."""
 
-    Attributes:
-        number: its number in the store.
-        name: whose it is.
-        digest: the hash of it.
-        scopes: what it may do.
-        made: when it was made.
-        expires: when it ends, or None.
-    """
-
-    number: int
-    name: str
-    digest: str = field(repr=False)
-    scopes: frozenset[str]
-    made: datetime
-    expires: datetime | None
+    number: int  # its number in the store
+    name: str  # whose it is
+    digest: str = field(repr=False)  # the hash of it
+    scopes: frozenset[str]  # what it may do
+    made: datetime  # when it was made
+    expires: datetime | None  # when it ends, or None
 
     @property
     def expired(self) -> bool:

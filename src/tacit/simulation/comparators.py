@@ -6,7 +6,6 @@ The best fixed point in hindsight, with a proof of how good it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike
 from tacit.domains.convex_set import BarrierSet, ConvexSet, ProjectableSet
 from tacit.errors import InvalidInput
 from tacit.losses import LinearLoss, LinkLoss, QuadraticLoss
-from tacit.losses.bent import DeclaredLoss
 from tacit.losses.loss import RowLoss
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import constrained_minimum
@@ -62,8 +60,8 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
         gradient = np.sum(loss.gradients(point, rows), axis=0)
         # The smallest loss is proved by the linear oracle, up to the rounding of these sums.
         gap = max(0.0, float(gradient @ (point - domain.minimize_linear(gradient)))) + 1e-14 * scale
-    elif isinstance(loss, LinkLoss | DeclaredLoss) and isinstance(domain, BarrierSet):
-        losses = loss_sum(loss, domain.hull_dimension, domain)
+    elif isinstance(loss, LinkLoss) and isinstance(domain, BarrierSet):
+        losses = loss_sum(loss, domain.hull_dimension)
         losses.add(hull_rows(loss, domain, rows))
         found, gap = constrained_minimum(losses, domain, tolerance * scale)
         point = domain.from_hull(found)
@@ -72,9 +70,6 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
     if gap > tolerance * scale:
         raise InvalidInput(f"The best fixed point was found only to within {gap:g}, not {tolerance * scale:g}.")
     return BestPoint(point, float(np.sum(loss.values(point, rows))), gap)
-
-
-_SHORTEST_BLOCK = 512  # shorter ones would spend their time on overhead
 
 
 def best_expert_loss(losses: ArrayLike) -> float:
@@ -90,8 +85,7 @@ def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, In
 
         V_s(t, j) = C_t(j) + min(0, min over u <= t of m_{s-1}(u-1) - C_{u-1}(j)),
 
-    a running minimum: u is the round of the last switch. Rounds are processed in blocks; only what crosses
-    from one to the next is kept, O(sqrt(T) N S) numbers, and the way back rebuilds one block at a time.
+    a running minimum: u is the round of the last switch.
 
     >>> loss, sequence = best_switching_sequence([[0, 1], [0, 1], [1, 0]], switches=1)
     >>> loss, sequence.tolist()
@@ -101,69 +95,27 @@ def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, In
     rounds, n = table.shape
     # More switches than rounds - 1 cannot be used.
     left = min(check_integer("best_switching_sequence", "switches", switches, at_least=0), rounds - 1)
-    step = max(_SHORTEST_BLOCK, isqrt(rounds))
-    front = _Front(np.zeros(n), np.zeros((left + 1, n)), np.full(left + 1, np.inf), np.zeros(left + 1, dtype=np.int64))
-    fronts = []
-    for first in range(0, rounds, step):
-        fronts.append(front)
-        front = _Block(table[first : first + step], front).end
-    sequence = np.empty(rounds, dtype=np.int64)
-    expert = int(front.source[left])
-    for number in reversed(range(len(fronts))):
-        first = number * step
-        block = _Block(table[first : first + step], fronts[number])
-        expert, left = block.trace(expert, left, sequence[first : first + step])
+    sums = np.add.accumulate(np.concatenate([np.zeros((1, n)), table]), axis=0)
+    # best[s, t] is m_s after t rounds, and source[s, t] the expert that attains it.
+    best, source = np.full((left + 1, rounds + 1), np.inf), np.zeros((left + 1, rounds + 1), dtype=np.int64)
+    for level in range(left + 1):
+        values = sums[1:]
+        if level:
+            minima = best[level - 1, :-1, None] - sums[:-1]
+            np.minimum(minima[0], 0.0, out=minima[0])
+            values = values + np.minimum.accumulate(minima, axis=0, out=minima)
+        source[level, 1:], best[level, 1:] = np.argmin(values, axis=1), np.min(values, axis=1)
+    sequence, expert, last = np.empty(rounds, dtype=np.int64), int(source[left, -1]), rounds
+    while left > 0 and last > 0:
+        entries = best[left - 1, :last] - sums[:last, expert]
+        switch = int(np.argmin(entries))
+        if not entries[switch] < 0:
+            break
+        sequence[switch:last] = expert
+        left -= 1
+        expert, last = int(source[left, switch]), switch
+    sequence[:last] = expert
     return float(np.sum(table[np.arange(rounds), sequence])), sequence
-
-
-@dataclass(frozen=True)
-class _Front:
-    """What one block hands to the next: C(j), the running minima by (s, j), m_s and who attains it."""
-
-    total: FloatArray
-    lowest: FloatArray
-    best: FloatArray
-    source: IntArray
-
-
-class _Block:
-    """The dynamic programme over some rounds."""
-
-    def __init__(self, rows: FloatArray, start: _Front) -> None:
-        self.start = start
-        levels, length = len(start.best), len(rows)
-        # sums[i] is C before the block's round i; one more entry for the end.
-        self.sums = np.add.accumulate(np.concatenate([start.total[None], rows]), axis=0)
-        # before[s, i] is m_s just before round i; the last column is m_s at the end.
-        self.before = np.empty((levels, length + 1))
-        self.source = np.empty((levels, length + 1), dtype=np.int64)
-        self.before[:, 0], self.source[:, 0] = start.best, start.source
-        lowest = np.zeros_like(start.lowest)
-        for level in range(levels):
-            values = self.sums[1:]
-            if level:
-                minima = self.before[level - 1, :-1, None] - self.sums[:-1]
-                np.minimum(minima[0], start.lowest[level], out=minima[0])
-                np.minimum.accumulate(minima, axis=0, out=minima)
-                lowest[level] = minima[-1]
-                values = values + minima
-            self.source[level, 1:] = np.argmin(values, axis=1)
-            self.before[level, 1:] = np.min(values, axis=1)
-        self.end = _Front(self.sums[-1].copy(), lowest, self.before[:, -1].copy(), self.source[:, -1].copy())
-
-    def trace(self, expert: int, left: int, sequence: IntArray) -> tuple[int, int]:
-        """Write the path that ends at `expert`; the expert and the switches left before the block."""
-        last = len(sequence)
-        while left > 0 and last > 0:
-            entries = self.before[left - 1, :last] - self.sums[:last, expert]
-            switch = int(np.argmin(entries))
-            if not entries[switch] < self.start.lowest[left, expert]:
-                break  # the last switch lies before this block
-            sequence[switch:last] = expert
-            left -= 1
-            expert, last = int(self.source[left, switch]), switch
-        sequence[:last] = expert
-        return expert, left
 
 
 def _checked(owner: str, losses: ArrayLike) -> FloatArray:

@@ -16,17 +16,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import isqrt
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tacit.domains.convex_set import ConvexSet, FullDimensionalSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import DeclaredLoss, QuadraticLoss
-from tacit.losses.loss import LinearLoss, LinkLoss, Loss, RowLoss
+from tacit.losses.loss import LinearLoss, LinkLoss, Loss, QuadraticLoss, RowLoss
 from tacit.validation import FloatArray
 
-Made = TypeVar("Made")
 UNIT = 2.0**-53
 """Unit roundoff of float64."""
 
@@ -95,7 +93,6 @@ class CompensatedSum(LossSum):
         self._size = np.zeros(1)
 
     def add(self, rows: FloatArray) -> None:
-        """Add vectors one after the other."""
         for row in rows:
             total = self._high + row
             part = total - self._high
@@ -115,15 +112,12 @@ class LinearSum(CompensatedSum):
     """A sum of <g, x>: the sum of the g."""
 
     def value(self, x: FloatArray) -> float:
-        """<sum, x>."""
         return float(self._total() @ x)
 
     def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The sum of the g."""
         return self._total(), self._error()
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """Zero."""
         return np.zeros((self.dimension, self.dimension))
 
 
@@ -136,7 +130,6 @@ class QuadraticSum(CompensatedSum):
 
     @property
     def modulus(self) -> float:
-        """The curvature k of each round."""
         return self._strength * self.count
 
     def value(self, x: FloatArray) -> float:
@@ -144,12 +137,10 @@ class QuadraticSum(CompensatedSum):
         return float(self._strength * (self.count * (x @ x) / 2 - self._total() @ x))
 
     def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The gradient k (n x - sum z)."""
         error = 4 * UNIT * self.count * float(np.sqrt(x @ x)) + self._error()
         return self._strength * (self.count * x - self._total()), self._strength * error
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """A multiple of the identity."""
         return np.asarray(self._strength * (self.count - since) * np.eye(self.dimension))
 
 
@@ -163,11 +154,9 @@ class LinkSum(LossSum):
 
     @property
     def smoothness(self) -> float:
-        """The largest curvature of a round, times their number."""
         return self.count * self._loss.data_norm**2 * self._loss.link_constants(float("inf"))[1]
 
     def add(self, rows: FloatArray) -> None:
-        """Keep the rows; memory doubles when it is full."""
         needed = self.count + len(rows)
         if needed > len(self._rows):
             grown = np.empty((max(needed, 2 * len(self._rows), 256), self.dimension + 2))
@@ -177,7 +166,6 @@ class LinkSum(LossSum):
         self.count = needed
 
     def value(self, x: FloatArray) -> float:
-        """The sum of the losses."""
         margins, labels, _ = self._at(x)
         return float(np.sum(self._loss.link(margins, labels)))
 
@@ -195,7 +183,6 @@ class LinkSum(LossSum):
         return total, error * np.sqrt(d)
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """The sum of f'' v v^T."""
         margins, labels, features = self._at(x, since)
         roots = np.sqrt(self._loss.curvature(margins, labels))
         total = np.zeros((self.dimension, self.dimension))
@@ -213,91 +200,17 @@ class LinkSum(LossSum):
         return margins, rows[:, -1], features
 
     def state_dict(self) -> dict[str, Any]:
-        """The rows that are in use. PRIVATE."""
         return {"count": self.count, "_rows": self._rows[: self.count].copy()}
 
 
-class BentSum(LossSum):
-    """A sum of losses with whole Hessians: packed rows, asked anew at every point."""
-
-    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
-        super().__init__(domain.hull_dimension)
-        self._loss = loss
-        self._domain = domain
-        self._most = loss.constants(domain)
-        self._rows = np.empty((0, loss.neutral(domain.dimension).shape[1]))
-
-    @property
-    def smoothness(self) -> float:
-        """The largest curvature of a round, times their number."""
-        return self.count * self._most.smoothness
-
-    def add(self, rows: FloatArray) -> None:
-        """Keep the rows."""
-        needed = self.count + len(rows)
-        if needed > len(self._rows):
-            self._rows = np.resize(self._rows[: self.count], (max(needed, 2 * self.count, 256), rows.shape[1]))
-        self._rows[self.count : needed] = rows
-        self.count = needed
-
-    def value(self, x: FloatArray) -> float:
-        """The sum of the losses."""
-        return float(np.sum(self._loss.values(self._domain.from_hull(x), self._rows[: self.count])))
-
-    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The sum of the gradients. Errors: of the sum, of each gradient, and of the point times the curvature."""
-        d, point = self.dimension, self._domain.from_hull(x)
-        gradients = self._domain.restrict(self._loss.gradients(point, self._rows[: self.count]))
-        size = float(np.sum(np.sqrt(np.add.reduce(gradients * gradients, axis=1))))
-        reach = float(np.sqrt(x @ x)) + float(np.linalg.norm(self._domain.centre))
-        moved = self.count * self._most.smoothness * (d + 4) * UNIT * reach
-        error = np.sqrt(d) * ((SUM_ERROR + 8 * UNIT) * size + moved)
-        return np.asarray(np.add.reduce(np.ascontiguousarray(gradients.T), axis=1)), float(error)
-
-    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """The sum of the Hessians, a cache's worth at a time."""
-        point, basis = self._domain.from_hull(x), self._domain.hull_basis
-        total = np.zeros((self._domain.dimension, self._domain.dimension))
-        for first in range(since, self.count, _CHUNK):
-            matrices = self._loss.hessians(point, self._rows[first : min(first + _CHUNK, self.count)])
-            flat = np.ascontiguousarray(matrices.reshape(len(matrices), -1).T)  # contiguous sums are pairwise
-            total += np.add.reduce(flat, axis=1).reshape(total.shape)
-        return np.asarray(basis.T @ total @ basis)
-
-    def state_dict(self) -> dict[str, Any]:
-        """The rows that are in use. PRIVATE."""
-        return {"count": self.count, "_rows": self._rows[: self.count].copy()}
-
-
-def made_for(
-    loss: Loss,
-    dimension: int,
-    domain: ConvexSet | None,
-    *,
-    link: Callable[[int, LinkLoss], Made],
-    bent: Callable[[DeclaredLoss, ConvexSet], Made],
-    quadratic: Callable[[int, float], Made],
-    linear: Callable[[int], Made],
-) -> Made | None:
-    """What the maker of the loss's kind makes (None: it is convex and smooth by nothing that is known here)."""
+def loss_sum(loss: Loss, dimension: int) -> LossSum:
+    """An empty sum of this loss in `dimension` hull coordinates."""
     if isinstance(loss, LinkLoss):
-        return link(dimension, loss)
-    if isinstance(loss, DeclaredLoss) and domain is not None:
-        return bent(loss, domain)
+        return LinkSum(dimension, loss)
     if isinstance(loss, QuadraticLoss):
-        return quadratic(dimension, loss.strength)
+        return QuadraticSum(dimension, loss.strength)
     if isinstance(loss, LinearLoss):
-        return linear(dimension)
-    return None
-
-
-def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> LossSum:
-    """An empty sum of this loss in `dimension` hull coordinates; losses with whole Hessians need the domain."""
-    made: LossSum | None = made_for(
-        loss, dimension, domain, link=LinkSum, bent=BentSum, quadratic=QuadraticSum, linear=LinearSum
-    )
-    if made is not None:
-        return made
+        return LinearSum(dimension)
     raise PrivacyError(
         f"A minimiser needs losses that are convex and smooth by construction: {loss!r} is not one of tacit's own. "
         "Use PrivateFTRL, which clips gradients."
@@ -305,9 +218,7 @@ def loss_sum(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Los
 
 
 def hull_rows(loss: RowLoss, domain: ConvexSet | None, rows: FloatArray) -> FloatArray:
-    """Packed rows in hull coordinates: gradients, targets, or (features, offset, label); bent losses keep theirs."""
-    if isinstance(loss, DeclaredLoss):
-        return rows
+    """Packed rows in hull coordinates: gradients, targets, or (features, offset, label)."""
     if isinstance(loss, LinkLoss):
         features = rows[:, :-1]
         centre = np.zeros(features.shape[1]) if domain is None else domain.centre
@@ -366,15 +277,12 @@ class SparseLinkSum(SmoothSum):
 
     @property
     def smoothness(self) -> float:
-        """The largest curvature of a round, times their number."""
         return self.count * self._loss.data_norm**2 * self._loss.link_constants(float("inf"))[1]
 
     def value(self, x: FloatArray) -> float:
-        """The sum of the losses."""
         return float(np.sum(self._loss.link(self._margins(x), self._labels)))
 
     def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
-        """The sum of f' v. Errors: of the sum, of each slope, and of each margin times the curvature."""
         slopes = self._loss.slope(self._margins(x), self._labels)
         norm, size = self._loss.data_norm, float(np.sum(np.abs(slopes)))
         reach = norm * float(np.sqrt(x @ x))
@@ -383,7 +291,6 @@ class SparseLinkSum(SmoothSum):
         return self._weighted_sum(slopes), norm * error
 
     def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
-        """The sum of f'' v v^T: dense, for few coordinates."""
         product = self.curvature_at(x)
         return np.column_stack([product(unit) for unit in np.eye(self.dimension)])
 

@@ -81,9 +81,9 @@ def decide(
         plan: for `Experts`, `Tracking` or (streams only) `Arms`.
         key: the column, or columns, that name a learner.
         feedback: the columns of the losses, one for each expert; for `Arms` the one of the arm that was played.
-        root: where each worker reads the 32 bytes of the sealed source: "file:PATH" or "env:NAME"; the bytes
-            themselves only if Spark's master is local. Every stream needs a root of its own: under a shared one, equal
-            rows of two streams would have equal decisions, which tells.
+        root: where each worker reads the 32 bytes of the sealed source: "file:PATH" or "env:NAME". Every
+            stream needs a root of its own: under a shared one, equal rows of two streams would have equal decisions,
+            which tells.
         round: the column of the round's number, an integer.
         seal: "batch" (fast) or "row": decisions do not depend on where Spark cuts the stream into batches, at the
             price of one seal for each row; a table then gives the decisions of the stream.
@@ -96,8 +96,7 @@ def decide(
         raise InvalidInput(
             "Arms reply to decisions that were shown: decide takes them from a stream, not from a table."
         )
-    local = isinstance(root, bytes) and stream.sparkSession.sparkContext.master.startswith("local")
-    recipe = Recipe(one, Root.found(root, local=local), seal, keys)
+    recipe = Recipe(one, Root.found(root), seal, keys)
     # One column of arrays: what Spark does for each group costs by the column.
     losses = f.array(*(f.col(_quoted(name)).cast("double") for name in feedback)).alias(_LOSSES)
     number = f.coalesce(f.col(_quoted(round)).cast("long"), f.lit(-2)).alias(_ROUND)  # null: refused by the worker

@@ -25,30 +25,16 @@ SEALS = ("batch", "row")
 
 
 class Step(NamedTuple):
-    """What a batch gave for one key.
+    """What a batch gave for one key."""
 
-    Attributes:
-        state: the packed state after it (None: the key has none yet). PRIVATE.
-        first: the round of the first decision.
-        actions: the decisions of that round and those after it: released.
-        report: what was not counted.
-    """
-
-    state: bytes | None
-    first: int
-    actions: list[int]
-    report: Report
+    state: bytes | None  # the packed state after it (None: the key has none yet). PRIVATE
+    first: int  # the round of the first decision
+    actions: list[int]  # the decisions of that round and those after it: released
+    report: Report  # what was not counted
 
 
 class Fleet:
-    """One plan, run by as many learners as there are keys.
-
-    Args:
-        plan: for `Experts`, `Tracking` or `Arms`.
-        source: a sealed source.
-        seal: "batch": one seal for all rows of a key in a batch, which is fast. "row": one for each row, so that
-            decisions do not depend on where a batch begins and ends.
-    """
+    """One plan, run by as many learners as there are keys."""
 
     def __init__(self, plan: Plan, source: Sealed, *, seal: str = "batch") -> None:
         self.plan = plan
@@ -58,14 +44,7 @@ class Fleet:
         self._version = f"{__version__} {plan.signature}"
 
     def advance(self, name: bytes, state: bytes | None, rounds: IntArray, losses: FloatArray) -> Step:
-        """Absorb the rows of a key and decide as many rounds as they ask for.
-
-        Args:
-            name: the key, as bytes that no other key has.
-            state: what the last batch of this key gave (None: this is the first one).
-            rounds: one a row, in any order.
-            losses: one row each; all NaN where there is no feedback.
-        """
+        """Absorb the rows of a key, in any order, and decide as many rounds as they ask for (all NaN: no feedback)."""
         report = Report()
         rows = ordered(self.problem, feedback_columns(self.problem), rounds, losses, report)
         before = None if state is None else self.read(name, state)

@@ -22,17 +22,11 @@ MOST_MISSING = 10_000
 
 
 class Rows(NamedTuple):
-    """Rows of one key, at most one for a round, in the order of their rounds.
+    """Rows of one key, at most one for a round, in the order of their rounds."""
 
-    Attributes:
-        rounds: which rounds.
-        told: which of them have feedback.
-        losses: one row each; zeros where there is no feedback.
-    """
-
-    rounds: IntArray
-    told: Truths
-    losses: FloatArray
+    rounds: IntArray  # which rounds
+    told: Truths  # which of them have feedback
+    losses: FloatArray  # one row each; zeros where there is no feedback
 
     def where(self, kept: Any) -> Rows:
         """Some of the rows."""
@@ -46,19 +40,12 @@ class Rows(NamedTuple):
 
 @dataclass
 class Report:
-    """What was not counted of a key's rows in a batch. For whoever runs the job: it depends on single rows.
+    """What was not counted of a key's rows in a batch. For whoever runs the job: it depends on single rows."""
 
-    Attributes:
-        late: rows of rounds that were closed.
-        duplicates: rows of rounds that had their row already; the first in order counts.
-        refused: rows, or the losses of rows, that are not allowed.
-        problems: why, in one sentence each; they say where, never what.
-    """
-
-    late: int = 0
-    duplicates: int = 0
-    refused: int = 0
-    problems: list[str] = field(default_factory=list)
+    late: int = 0  # rows of rounds that were closed
+    duplicates: int = 0  # rows of rounds that had their row already; the first in order counts
+    refused: int = 0  # rows, or the losses of rows, that are not allowed
+    problems: list[str] = field(default_factory=list)  # why, in one sentence each; they say where, never what
 
     def refuse(self, count: int, round: int, why: str) -> None:
         """Count rows that are not allowed; the first of them is of this round."""
@@ -79,17 +66,11 @@ class Report:
 
 
 class Position(NamedTuple):
-    """Where a key's learner stands.
+    """Where a key's learner stands."""
 
-    Attributes:
-        decided: how many rounds are decided and shown.
-        oldest: the first round that still takes feedback.
-        open: of the rounds from there on, which have their feedback.
-    """
-
-    decided: int
-    oldest: int
-    open: tuple[bool, ...]
+    decided: int  # how many rounds are decided and shown
+    oldest: int  # the first round that still takes feedback
+    open: tuple[bool, ...]  # of the rounds from there on, which have their feedback
 
 
 def ordered(problem: Options, columns: int, rounds: IntArray, losses: FloatArray, report: Report) -> Rows:

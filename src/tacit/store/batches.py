@@ -27,24 +27,15 @@ LONGEST = 0.005  # seconds
 
 
 class Request(Generic[T]):
-    """Something to do in a transaction, and what came of it; its thread sleeps meanwhile.
-
-    Attributes:
-        work: what to do.
-        answer: its result, which may be shown when `durable` is set.
-        error: why there is none.
-        durable: whether the transaction that it was part of has committed.
-        done: whether nobody works on it any more.
-        leads: whether its thread serves, or is to serve, the others.
-    """
+    """Something to do in a transaction, and what came of it; its thread sleeps meanwhile."""
 
     def __init__(self, work: Callable[[T], Any]) -> None:
         self.work = work
-        self.answer: Any = None
-        self.error: Exception | None = None
-        self.durable = False
-        self.done = False
-        self.leads = False
+        self.answer: Any = None  # may be shown when it is durable
+        self.error: Exception | None = None  # why there is none
+        self.durable = False  # whether the transaction that it was part of has committed
+        self.done = False  # whether nobody works on it any more
+        self.leads = False  # whether its thread serves, or is to serve, the others
         self._called = threading.Lock()
         self._called.acquire()
 
@@ -75,13 +66,7 @@ class Request(Generic[T]):
 
 
 class Later(Request[T]):
-    """A request without a thread of its own: a future has what came of it.
-
-    Args:
-        work: what to do.
-        serve: serves everybody who waits; called in a thread when this request leads.
-        run: calls a function in a thread, as `Executor.submit` does.
-    """
+    """A request without a thread of its own: a future has what came of it."""
 
     def __init__(self, work: Callable[[T], Any], serve: Callable[[Request[T]], None], run: Run) -> None:
         super().__init__(work)
@@ -110,11 +95,7 @@ class Later(Request[T]):
 
 
 class Batches(Generic[T]):
-    """Requests of several threads, handled together.
-
-    Args:
-        handle: handles a list of requests in one transaction; if it raises, none of them happened.
-    """
+    """Requests of several threads, handled together."""
 
     def __init__(self, handle: Callable[[list[Request[T]]], None]) -> None:
         self._handle = handle

@@ -84,12 +84,7 @@ class Transaction:
 
 
 class Database:
-    """Transactions on an SQLite file or a PostgreSQL address.
-
-    Args:
-        where: a file name, or an address such as "postgresql://user@host/name".
-        timeout: how many seconds to wait for another writer.
-    """
+    """Transactions on an SQLite file or a PostgreSQL address."""
 
     def __init__(self, where: str | os.PathLike[str], timeout: float) -> None:
         require("sqlalchemy", "store")

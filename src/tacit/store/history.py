@@ -29,36 +29,22 @@ _LATEST = "SELECT action FROM tacit_decisions WHERE learner = :learner AND round
 
 @dataclass(frozen=True)
 class Head:
-    """How far a learner is.
+    """How far a learner is."""
 
-    Attributes:
-        number: its number in the store; learners that were made later have larger ones.
-        name: its name.
-        rounds: how many rounds were decided.
-        ledger: the number of the ledger that it is charged to, or None.
-    """
-
-    number: int
+    number: int  # its number in the store; learners that were made later have larger ones
     name: str
-    rounds: int
-    ledger: int | None
+    rounds: int  # how many rounds were decided
+    ledger: int | None  # the number of the ledger that it is charged to, or None
 
 
 @dataclass(frozen=True)
 class Count:
-    """How often one decision was made in one part of the rounds.
+    """How often one decision was made in one part of the rounds."""
 
-    Attributes:
-        part: rounds part * width to (part + 1) * width - 1.
-        action: the decision, as JSON can hold it.
-        times: in how many of these rounds it was made.
-        switches: in how many of them the round before had another one.
-    """
-
-    part: int
-    action: Any
-    times: int
-    switches: int
+    part: int  # rounds part * width to (part + 1) * width - 1
+    action: Any  # the decision, as JSON can hold it
+    times: int  # in how many of these rounds it was made
+    switches: int  # in how many of them the round before had another one
 
 
 class History:
@@ -93,12 +79,6 @@ class History:
         with self._database.reading() as transaction:
             found = transaction.row(_LATEST, learner=number, round=round)
         return None if found is None else rows.shown(found[0])
-
-    def ledgers(self) -> tuple[tuple[int, str, int], ...]:
-        """The number and the name of every ledger, and how often it was charged."""
-        with self._database.reading() as transaction:
-            found = transaction.rows("SELECT id, name, epoch FROM tacit_ledgers ORDER BY id")
-        return tuple((int(number), str(name), int(epoch)) for number, name, epoch in found)
 
     def plan(self, name: str) -> Plan | None:
         """The plan of a learner, made again; None if its problem is not made of numbers, or it was another plan."""

@@ -270,17 +270,7 @@ def _switches(turn: Turn) -> int:
 
 
 class Turn:
-    """A transaction that holds the lock of a learner.
-
-    Args:
-        transaction: its statements.
-        learner: the learner as of the last commit.
-        number: its number in the store.
-        epoch: how many transactions have written to it.
-        charged: the period that it was last charged in, or None.
-        salt: what its hashes are made with.
-        limit: in how many rounds one person may stand (None: nobody is counted).
-    """
+    """A transaction that holds the lock of a learner."""
 
     def __init__(
         self,
@@ -297,11 +287,11 @@ class Turn:
         self._transaction = transaction
         self._number = number
         self._epoch = epoch
-        self._charged = charged
-        self._salt = salt
+        self._charged = charged  # the period that it was last charged in, or None
+        self._salt = salt  # what its hashes are made with
         self._decisions: list[dict[str, Any]] = []
         self._keys: dict[str, int] = {}
-        self._limit = limit
+        self._limit = limit  # in how many rounds one person may stand (None: nobody is counted)
         self._persons: dict[str, int] = {}  # in how many rounds those of this transaction stood
         self._feedback: list[dict[str, Any]] = []
 

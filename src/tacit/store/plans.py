@@ -14,6 +14,7 @@ guarantee that follows from the plan with the stored guarantee.
 
 from __future__ import annotations
 
+import ast
 import json
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -21,13 +22,13 @@ from typing import Any
 
 from tacit import algorithms
 from tacit.accounting.guarantee import REPLACE, Relation
-from tacit.errors import InvalidInput, PrivacyError, StoreError, TacitError
+from tacit.errors import InvalidInput, StoreError, TacitError
 from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, RunningSum, Tree
 from tacit.planning.comparison import Candidate, Comparison
 from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, Experts, Lipschitz, Problem, Tracking
 from tacit.runtime.plan import Plan
-from tacit.runtime.state import decode, encode
+from tacit.runtime.state import decode, encode, same_plan
 from tacit.runtime.target import Target
 from tacit.validation import MALFORMED
 
@@ -88,14 +89,9 @@ def plan_from_text(text: str, problem: Problem | None = None) -> Plan:
 
 
 def plan_again(name: str, signature: str, request: dict[str, Any], text: str | None, problem: Any = None) -> Comparison:
-    """Make the plan of a learner that is in the store: of its fields, or calibrated again where they are not known.
+    """Make the plan of a learner that is in the store: of its fields, of its signature, or planned again.
 
-    Args:
-        name: the learner's name.
-        signature: its plan to the last digit.
-        request: what was asked for, as `request_of` wrote it.
-        text: the fields of its plan, as `plan_to_text` wrote them, or None.
-        problem: the problem, if JSON cannot describe it.
+    A problem is given where JSON cannot describe it, and then the request has all of the target.
     """
     if request["problem"] is not None:
         problem = problem_from_dict(request["problem"])
@@ -105,22 +101,47 @@ def plan_again(name: str, signature: str, request: dict[str, Any], text: str | N
     own = _algorithm(algorithm)
     if text is not None:
         found = _kept(plan_from_text(text, problem), target)
-        if found.plan.signature == signature:
+        if same_plan(signature, found.plan.signature):
             return found
         if request["problem"] is not None:  # else another one may have been named
             raise StoreError(
                 f"The learner {name!r} holds the fields of another plan than its signature names: nothing was shown. "
                 f"Its signature: {signature}. Its fields: {found.plan.signature}."
             )
-    # The others need not be compared again, and another version might choose another one.
-    with suppress(InvalidInput, PrivacyError):
+    # Nothing is chosen again: another version might choose another algorithm, or other parameters.
+    with suppress(SyntaxError, *MALFORMED):
         if problem.horizon is None and own is not None:  # its epochs are planned when they begin
             found = _kept(own.calibrate_for(problem, _target_of(problem, target)), target)
         else:
-            found = planned(problem, algorithms=[algorithm], **target)
-        if found.plan.signature == signature:
+            found = _kept(_from_signature(signature, problem), target)
+        if same_plan(signature, found.plan.signature):
             return found
     return planned(problem, **target)
+
+
+def _from_signature(signature: str, problem: Problem) -> Plan:
+    """Make the plan of a row of version 0.2, which has no fields: its signature names them to the last digit."""
+    made: Any = ast.parse(signature, mode="eval").body
+    algorithm = _algorithm(made.func.id)
+    if algorithm is None:
+        raise InvalidInput(f"tacit has no algorithm {made.func.id!r}.")
+    named = zip(made.args[1].keys, made.args[1].values, strict=True)
+    parameters = {ast.literal_eval(key): _evaluated(value) for key, value in named}
+    if isinstance(problem, Arms):  # missing feedback was the middle, Tsallis rates could decrease, and noise be normal
+        parameters = {"missing": 0.5, **parameters}
+        parameters.pop("noise", None)
+        if parameters.pop("rates", None) == "fixed":
+            parameters["lowering"] = 0.0
+    return algorithm(problem, **parameters)
+
+
+def _evaluated(node: ast.expr) -> Any:
+    """The value of a parameter in a signature."""
+    if isinstance(node, ast.Call):
+        return _SUMS[ast.unparse(node.func)](**{str(entry.arg): _evaluated(entry.value) for entry in node.keywords})
+    if isinstance(node, ast.Name | ast.BinOp):
+        return Relation(ast.unparse(node).replace(" ", ""))
+    return ast.literal_eval(node)
 
 
 def _kept(plan: Plan, target: dict[str, Any]) -> Comparison:

@@ -11,7 +11,7 @@ from tacit.accounting.ledger import ROUNDING, now
 from tacit.errors import Conflict, InvalidInput, StoreError
 from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
-from tacit.runtime.state import decode
+from tacit.runtime.state import decode, same_plan
 from tacit.store.engines import Transaction
 from tacit.store.plans import plan_to_text
 from tacit.store.schema import fresh_salt, hashed
@@ -22,29 +22,17 @@ _COLUMNS = "id, signature, request, guarantee, ledger, epoch, rounds, ended_at, 
 
 @dataclass(frozen=True)
 class Row:
-    """What a store knows of a learner besides its state and decisions.
+    """What a store knows of a learner besides its state and decisions."""
 
-    Attributes:
-        number: its number in the store.
-        signature: its plan to the last digit.
-        request: the problem and the target that were asked for.
-        guarantee: its contract.
-        ledger: the number of the ledger that it is charged to, or None.
-        epoch: how many transactions have written to it.
-        rounds: how many rounds were decided.
-        ended: when its state was deleted, or None.
-        plan: the fields of its plan (`tacit.store.plans`), or None: it is planned again when it is opened.
-    """
-
-    number: int
-    signature: str
-    request: dict[str, Any]
-    guarantee: Guarantee
-    ledger: int | None
-    epoch: int
-    rounds: int
-    ended: str | None
-    plan: str | None
+    number: int  # its number in the store
+    signature: str  # its plan to the last digit
+    request: dict[str, Any]  # the problem and the target that were asked for
+    guarantee: Guarantee  # its contract
+    ledger: int | None  # the number of the ledger that it is charged to, or None
+    epoch: int  # how many transactions have written to it
+    rounds: int  # how many rounds were decided
+    ended: str | None  # when its state was deleted, or None
+    plan: str | None  # the fields of its plan (`tacit.store.plans`), or None: it is planned again when it is opened
 
     @property
     def persons(self) -> bool:
@@ -53,7 +41,7 @@ class Row:
 
     def check_same(self, name: str, plan: Comparison, randomness: Randomness | None) -> None:
         """Refuse to go on with another contract than the learner's own."""
-        if plan.plan.signature != self.signature:
+        if not same_plan(self.signature, plan.plan.signature):
             raise Conflict(
                 f"The learner {name!r} has another contract. In the store: {self.signature}. "
                 f"Here: {plan.plan.signature}."
@@ -87,15 +75,10 @@ def find(transaction: Transaction, name: str) -> Row | None:
 
 @dataclass(frozen=True)
 class Beginning:
-    """A learner that has decided nothing and spent nothing, as text; made before the transaction that writes it.
+    """A learner that has decided nothing and spent nothing, as text; made before the transaction that writes it."""
 
-    Attributes:
-        guarantee: its contract.
-        state: its state.
-    """
-
-    guarantee: str
-    state: str
+    guarantee: str  # its contract
+    state: str  # its state
 
     @staticmethod
     def of(plan: Comparison, randomness: Randomness | None, largest: int | None, persons: bool) -> Beginning:

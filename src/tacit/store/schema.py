@@ -10,22 +10,14 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
-from functools import partial
 
 from tacit.errors import StoreError
 from tacit.noise.randomness import secret_bytes
-from tacit.runtime.state import State
 from tacit.store.engines import Transaction
 
 
 def hashed(salt: str, what: str, text: str) -> str:
-    """The hash under which a learner keeps a text; nobody finds the text, or the same one elsewhere, without the salt.
-
-    Args:
-        salt: the learner's own, which is deleted with it.
-        what: what the text is: hashes of other things differ.
-        text: what is not to be kept.
-    """
+    """The hash under which a learner keeps a text of this kind; without its salt nobody finds the text."""
     return hashlib.blake2b(
         text.encode(errors="surrogatepass"), digest_size=16, key=bytes.fromhex(salt), person=what.encode()
     ).hexdigest()
@@ -58,30 +50,17 @@ def _hash_keys(transaction: Transaction) -> None:
 
 
 def _name_adversaries(transaction: Transaction) -> None:
-    """Name the adversary in the problems of version 0.2, where it was an argument beside them.
-
-    It stands in the signature of a plan, which a state must match: states are sealed again.
-    """
-    for number, signature, request in transaction.rows("SELECT id, signature, request FROM tacit_learners"):
+    """Name the adversary first in the problems of version 0.2, where it was their last field or an argument."""
+    for number, request in transaction.rows("SELECT id, request FROM tacit_learners"):
         asked = json.loads(request)
-        adversary = asked["target"].pop("adversary", None) or "oblivious"
-        words = partial(re.sub, r"\bdelay=(\d+)(?!, adversary=)", rf"delay=\1, adversary={adversary!r}", count=1)
-        named = words(signature)
-        asked["text"] = words(asked["text"])
+        given = asked["target"].pop("adversary", None) or "oblivious"
+        words, last = re.subn(r", adversary='(\w+)'\)$", ")", asked["text"])
+        adversary = asked["text"].rpartition("adversary='")[2].removesuffix("')") if last else given
+        asked["text"] = re.sub(r"\bdelay=(\d+)", rf"delay=\1, adversary={adversary!r}", words, count=1)
         if asked["problem"] is not None:
-            asked["problem"] = {"adversary": adversary, **asked["problem"]}
-        state = transaction.row("SELECT state FROM tacit_states WHERE learner = :number", number=number)
-        if state is not None and named != signature:
-            old = State.read(named.partition("(")[0], signature, json.loads(state[0]), set())
-            sealed = State(named, old.content).text()
-            transaction.run(
-                "UPDATE tacit_states SET state = :sealed WHERE learner = :number", sealed=sealed, number=number
-            )
+            asked["problem"] = {**asked["problem"], "adversary": adversary}
         transaction.run(
-            "UPDATE tacit_learners SET signature = :named, request = :request WHERE id = :number",
-            named=named,
-            request=json.dumps(asked),
-            number=number,
+            "UPDATE tacit_learners SET request = :request WHERE id = :number", request=json.dumps(asked), number=number
         )
 
 

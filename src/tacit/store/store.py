@@ -7,6 +7,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
+from contextlib import suppress
 from typing import Any
 
 from tacit.accounting.ledger import Budget, now
@@ -15,6 +16,7 @@ from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, ContextualArms, Policies, Problem
+from tacit.runtime.state import same_plan
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
 from tacit.store.history import History
@@ -30,6 +32,7 @@ ARMS_DEPRECATED = (
     "Arms in a store are deprecated, and gone in the next release: experiments decide without a write and protect "
     "persons. `tacit experiments import` makes a draft of a learner of arms."
 )
+MOST_OPEN = 256  # learners: the one that was not asked for the longest is let go, and read again when needed
 MOST_PLANS = 4096  # that are kept although nobody may use them any more
 
 
@@ -71,7 +74,7 @@ class Store:
             self._database.close()
             raise
         self._lock = threading.RLock()
-        self._lives: dict[str, Live] = {}
+        self._lives: OrderedDict[str, Live] = OrderedDict()
         self._plans: OrderedDict[tuple[str, str], Comparison] = OrderedDict()
         self._ledgers: dict[str, StoredLedger] = {}
 
@@ -117,14 +120,7 @@ class Store:
     ) -> tuple[Live, bool]:
         """Give the learner of this name, as `open` does, and whether the learner was made now.
 
-        Args:
-            name: its name in the store.
-            problem: what is to be decided.
-            ledger: as for `open`.
-            randomness: as for `open`.
-            persons: as for `open`.
-            largest: how many bytes the state of a new learner may have (None: any number).
-            **target: as for `open`.
+        The state of a new learner may have `largest` bytes (None: any number).
         """
         _check_name("open", name)
         if isinstance(problem, ContextualArms | Policies):
@@ -148,7 +144,17 @@ class Store:
             if name not in self._lives:
                 kept = self._numbered(row.ledger)
                 self._lives[name] = Live(self._database, self._marks, row.number, name, plan, row.guarantee, kept)
+                if len(self._lives) > MOST_OPEN:
+                    self._lives.popitem(last=False)
             return self._lives[name], made
+
+    def opened(self, name: str) -> Live | None:
+        """Give the learner of this name if it is open; waits for nobody, so that an event loop can ask."""
+        found = self._lives.get(name)
+        if found is not None:
+            with suppress(KeyError):  # another thread has let go of it
+                self._lives.move_to_end(name)
+        return found
 
     def end(self, name: str) -> None:
         """End a learner for good: its state, feedback and keys are deleted; contract, decisions and charges are kept.
@@ -355,11 +361,11 @@ class Store:
             raise InvalidInput(f"To open the learner {name!r} name {' and '.join(missing)} beside its problem.")
         request = row.request if problem is None and row else request_of(problem, target)
         described = request["problem"] is not None
-        if row is None or request != row.request or not (described or problem is None or row.plan):
+        if row is None or request != row.request:
             assert problem is not None
             return planned(problem, **target), request
         if not described:  # functions of the user's own are no key to find a plan by
-            return plan_again(name, row.signature, request, row.plan, problem), request
+            return plan_again(name, row.signature, {**request, "target": target}, row.plan, problem), request
         return self._known(name, row), request
 
     def _known(self, name: str, row: rows.Row) -> Comparison:
@@ -396,7 +402,7 @@ class Store:
                 row = rows.find(transaction, name)
             assert row is not None
             self._marks.check("learner", row.number, row.epoch)
-            if row.plan is None and plan.plan.signature == row.signature:  # of an earlier version
+            if row.plan is None and same_plan(row.signature, plan.plan.signature):  # of an earlier version
                 rows.keep_plan(transaction, row.number, plan)
         return row, missing
 

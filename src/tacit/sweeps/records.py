@@ -3,11 +3,6 @@
 A part is written under a hidden name, flushed, and renamed, so a reader or a later sweep sees whole parts or
 none, wherever the writer was killed. Any Parquet reader reads the folder as one table; a single file made from
 it is read as well. `SCHEMA_VERSION` stands in every row and goes up whenever the columns change.
-
-A stable name for anything public: the same text, and so the same hash, in every process and on every machine.
-
-`repr` will not do: it shortens large arrays and shows memory addresses. `describe` writes dataclasses field by
-field and arrays by shape and content hash, and refuses what it cannot name.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from tacit.validation import FloatArray, IntArray, invalid, require
 
 
 def describe(value: Any) -> str:
-    """A text that names `value`: equal values have equal texts, also in another process.
+    """A text that names `value`: equal values have equal texts, also in another process, where `repr` will not do.
 
     >>> describe(np.zeros((2, 3)))
     'array(2x3 float64, 01c88af0015f7556)'
@@ -78,7 +73,7 @@ def _function(function: Any) -> str:
     return name
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _COLUMNS = {
     "cell": "string",  # hash of everything but the run: problem, plan, privacy, environment, seed
@@ -111,10 +106,6 @@ _COLUMNS = {
     "seconds": "float64",
     "checkpoints": "list<int64>",
     "regret_curve": "list<float64>",
-    "switch_curve": "list<int64>",  # empty where decisions are not discrete
-    "held": "list<int64>",  # run 0 only: the expert at each checkpoint, the comparator's, and detected restarts
-    "comparator": "list<int64>",
-    "restarts": "list<int64>",
     "candidates": "list<string>",  # every algorithm that met the contract, with its certified regret
     "candidate_bounds": "list<float64>",
 }
@@ -159,7 +150,7 @@ def _checked(table: Any, file: Path) -> Any:
     if "tacit_schema" not in table.column_names:
         raise InvalidInput(f"{file} was not written by a sweep: it has no column 'tacit_schema'.")
     versions = set(table["tacit_schema"].unique().to_pylist())
-    if versions - {1, SCHEMA_VERSION}:
+    if versions - {1, 2, SCHEMA_VERSION}:
         raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads 1 to {SCHEMA_VERSION}.")
     for name in _SINCE_2 if 1 in versions else ():
         if name not in table.column_names:
@@ -225,22 +216,16 @@ class Summary:
         runs: how many runs.
         regret: regret of each run at each checkpoint, shape (runs, k).
         checkpoints: the rounds at which regret was kept, shape (k,).
-        switch_curve: switches of each run up to each checkpoint (None: decisions are not discrete).
-        final: regret of each run at the end.
         switches: switches of each run.
         seconds: seconds of each run.
-        first: the columns that only run 0 keeps: held, comparator, restarts.
     """
 
     facts: dict[str, Any]
     runs: int
     regret: FloatArray
     checkpoints: IntArray
-    switch_curve: FloatArray | None
-    final: FloatArray
     switches: FloatArray
     seconds: FloatArray
-    first: dict[str, list[int]]
 
     def __getitem__(self, name: str) -> Any:
         return self.facts[name]
@@ -248,23 +233,17 @@ class Summary:
     @property
     def mean(self) -> float:
         """Mean regret at the end."""
-        return float(np.mean(self.final))
+        return float(np.mean(self.regret[:, -1]))
 
     @property
     def standard_error(self) -> float:
         """Standard error of the mean regret at the end (0 for a single run)."""
-        return float(np.std(self.final, ddof=1) / np.sqrt(self.runs)) if self.runs > 1 else 0.0
+        return float(np.std(self.regret[:, -1], ddof=1) / np.sqrt(self.runs)) if self.runs > 1 else 0.0
 
     @property
     def per_round(self) -> float:
         """Mean regret per round."""
         return self.mean / int(self["horizon"])
-
-    @property
-    def curve(self) -> tuple[FloatArray, FloatArray]:
-        """Mean regret at each checkpoint and its standard error."""
-        error = np.std(self.regret, axis=0, ddof=1) / np.sqrt(self.runs) if self.runs > 1 else 0.0 * self.regret[0]
-        return np.mean(self.regret, axis=0), np.asarray(error)
 
 
 class Sweep:
@@ -292,16 +271,6 @@ class Sweep:
 
     def __repr__(self) -> str:
         return f"Sweep({len(self)} runs of {len(self.table['cell'].unique())} cells, path={str(self.path)!r})"
-
-    @property
-    def commands(self) -> list[str]:
-        """The commands that make these rows again, each command once."""
-        return [str(command) for command in self.table["command"].unique().to_pylist()]
-
-    @property
-    def versions(self) -> list[str]:
-        """The versions of tacit that made these rows."""
-        return sorted(self.table["tacit_version"].unique().to_pylist())
 
     def summaries(self) -> list[Summary]:
         """Summarise each cell, in order of problem, environment, delta, horizon, epsilon and algorithm."""
@@ -341,15 +310,11 @@ _FACTS = [name for name, kind in _COLUMNS.items() if not kind.startswith("list")
 
 def _summary(table: Any) -> Summary:
     first = table.slice(0, 1).to_pylist()[0]
-    curves = [np.asarray(curve, dtype=np.float64) for curve in table["switch_curve"].to_pylist()]
     return Summary(
         facts={name: first[name] for name in (*_FACTS, "candidates", "candidate_bounds")},
         runs=len(table),
         regret=np.stack([np.asarray(curve, dtype=np.float64) for curve in table["regret_curve"].to_pylist()]),
         checkpoints=np.asarray(first["checkpoints"], dtype=np.int64),
-        switch_curve=np.stack(curves) if all(len(curve) for curve in curves) else None,
-        final=table["regret"].to_numpy(),
         switches=table["switches"].to_numpy().astype(np.float64),
         seconds=table["seconds"].to_numpy(),
-        first={name: first[name] or [] for name in ("held", "comparator", "restarts")},
     )

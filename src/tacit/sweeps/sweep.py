@@ -1,15 +1,8 @@
 """Sweeps: many problems, privacies and environments, each run several times, on any joblib backend.
 
 A cell is one plan against one environment. A run's randomness is derived from the sweep's seed and the run's
-number alone, so it does not matter which process makes it, in which order, or whether the sweep was killed and
-started again: the rows are the same. What is stored is found again by the cell's hash and is not run again.
-
-The backend is joblib's. `n_jobs=-1` uses all cores through loky; a cluster is a matter of configuration:
-
-    with joblib.parallel_config("dask"):            # a dask.distributed Client is running
-        tacit.sweep(problems, privacies, environments, runs=100, path="results.parquet")
-
-and likewise "ray" or "spark" after `register_ray()` or `register_spark()`. Only the calling process writes.
+number alone, so the rows are the same whichever process makes them, in whatever order. What is stored is found again by
+the cell's hash and is not run again. Only the calling process writes.
 """
 
 from __future__ import annotations
@@ -22,8 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
@@ -33,11 +24,10 @@ from tacit.planning.comparison import Candidate, Comparison
 from tacit.planning.planner import plan
 from tacit.problems import Problem
 from tacit.progress import Progress
-from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 from tacit.simulation.games import MOST_RUNS, game_for
-from tacit.simulation.loop import simulate_run
+from tacit.simulation.loop import certified_regret, simulate_run
 from tacit.sweeps.records import SCHEMA_VERSION, Store, Sweep, describe, digest, distinct, make_table, read_tables
 from tacit.validation import check_integer, check_privacy, invalid, require
 from tacit.version import __version__
@@ -237,18 +227,14 @@ def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int
         "delta": target.delta,
         "contract": str(chosen.guarantee.with_randomness(REPLAYABLE)),
         "environment": against,
-        "bound": _bound(chosen, rounds),
+        "bound": certified_regret(chosen, rounds),
         "bound_condition": chosen.regret_bound.condition,
         "vacuous": chosen.vacuous,
         "floor": None if floor is None else float(floor),
         "floor_reason": "" if floor is None else floor.reason,
         "candidates": [c.algorithm for c in candidates],
-        "candidate_bounds": [_bound(c.plan, rounds) for c in candidates if c.plan is not None],
+        "candidate_bounds": [certified_regret(c.plan, rounds) for c in candidates if c.plan is not None],
     }
-
-
-def _bound(chosen: Plan, rounds: int) -> float:
-    return float(chosen.regret_bound_at(rounds) if isinstance(chosen, Doubling) else chosen.regret_bound)
 
 
 def make_row(job: Job) -> dict[str, Any]:
@@ -257,19 +243,8 @@ def make_row(job: Job) -> dict[str, Any]:
     outcome = simulate_run(job.plan, job.environment, int(job.facts["seed"]), job.run)
     seconds = time.perf_counter() - started
     rounds = game_for(job.plan.problem, job.environment).rounds(job.environment.horizon)
-    actions = np.asarray(outcome.detail.get("actions", ()))
-    kept: dict[str, Any] = {"switch_curve": [], "held": [], "comparator": [], "restarts": []}
-    if actions.ndim == 1 and actions.dtype.kind in "iu":
-        changed = np.concatenate([[0], np.cumsum(np.diff(actions) != 0)])
-        kept["switch_curve"] = changed[rounds - 1].tolist()
-        if job.run == 0:
-            best = outcome.detail.get("comparator")
-            kept["held"] = actions[rounds - 1].tolist()
-            kept["comparator"] = [] if best is None else np.asarray(best)[rounds - 1].tolist()
-            kept["restarts"] = [int(t) for t in outcome.detail.get("restarts") or []]
     return {
         **job.facts,
-        **kept,
         "run": job.run,
         "regret": float(outcome.regret[-1]),
         "regret_per_round": float(outcome.regret[-1]) / job.rounds,

@@ -17,7 +17,7 @@ from tacit.verification.convex import ctrl, l2p_convex
 from tacit.verification.facts import Facts, NotVerifiable, check_noise, contradiction, people, separation, sides
 from tacit.verification.leaks import BestOf, GaussianLeak, Leak, PureLeak, Real, ResponsesLeak
 from tacit.verification.minimisers import objective_perturbation
-from tacit.verification.sums import SIGMA_SQUARED, Shift, difference_sizes, gaussian, sum_leak, together
+from tacit.verification.sums import SIGMA_SQUARED, Shift, gaussian, sum_leak, together
 
 _FLOATS = "Its noise is drawn in float64: only integers are recomputed."
 _LEARNERS_OF_ARMS = ("BatchedTsallis", "PhasedArms", "LiveArms")
@@ -26,7 +26,6 @@ _LAST_DIGITS = 1e-4  # by as much what follows from the noise may be below what 
 _COARSER = 0.01  # by as much noise on whole steps may exceed its scale
 # What losses are rounded down to is a range over this; beyond this rate nothing is known of weights in float64.
 _LOSS_UNITS, _LARGEST_ETA = 2**24, 16.0
-_MOST_SCHEDULED = 20_000
 _FINEST = 2**30  # steps in a record
 # A wide draw is z + 2^28 z' (docs/numerics.md); two draws and their convolution cost less than four draws.
 _WIDE_SIGMA_SQUARED, _DRAWS_OF_A_WIDE_ONE = (SIGMA_SQUARED + 4) * (1 + 2**56) - 4, 4
@@ -116,16 +115,10 @@ def private_ftrl(contract: Facts) -> Leak:
 
 
 def online_to_batch(contract: Facts) -> Leak:
-    """Sums of batches of clipped differences, whose sizes grow: as the iterates move, or by a schedule."""
+    """Sums of batches of clipped differences, whose sizes grow as the iterates move."""
     problem, parameters = contract.part("problem"), contract.part("parameters")
     steps = -(-problem.integer("horizon", at_least=1) // parameters.integer("batch", at_least=1))
-    sizes = None
-    if parameters.flag("scheduled"):
-        if steps > _MOST_SCHEDULED:
-            raise NotVerifiable(f"Schedules of more than {_MOST_SCHEDULED:,} steps are not recomputed.")
-        names = (parameters.number("power"), parameters.positive("lipschitz"), parameters.number("smoothness"))
-        sizes = difference_sizes(steps, *names, contract.part("noise").positive("diameter"))
-    return _summed(contract, steps, _dimension(contract), apart=False, grows=True, sizes=sizes)
+    return _summed(contract, steps, _dimension(contract), apart=False, grows=True)
 
 
 def private_descent(contract: Facts) -> Leak:
@@ -192,8 +185,6 @@ def arms(contract: Facts) -> Leak:
     if noise.text("law") != "two-sided geometric":
         raise NotVerifiable(_FLOATS)
     rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
-    if parameters.has("noise") and parameters.text("noise") != "geometric":
-        raise contradiction("law", "parameters")
     if parameters.has("learner") and parameters.text("learner") not in _LEARNERS_OF_ARMS:
         raise contradiction("learner", "algorithm")
     # With a second sum, of missing replies, any two of (2, 0), (0, 0) and (1, 1) are two steps apart.
@@ -314,7 +305,6 @@ def _summed(
     streams: int = 1,
     apart: bool = True,
     grows: bool = False,
-    sizes: list[Real] | None = None,
     batch: int = 1,
 ) -> Leak:
     """What sums of so many steps leak, which is what `privacy` among the parameters says, unless no lattice is finer.
@@ -339,7 +329,6 @@ def _summed(
         apart=apart,
         separation=max(1, gap),
         grows=grows,
-        sizes=sizes,
     )
     leak = sum_leak(noise, mechanism, shift, streams)
     coarse = _LAST_DIGITS + 8 / mp.mpf(_units(noise))

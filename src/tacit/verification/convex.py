@@ -59,7 +59,6 @@ def constants_anywhere(loss: Facts) -> Constants:
 _FIELDS = {
     "LinearLoss": "lipschitz",
     "ConvexFamily": "lipschitz smoothness family strong_convexity",
-    "DeclaredLoss": "value_of gradient_of hessian_of width lipschitz smoothness trust",
     "QuadraticLoss": "strength data_norm",
     "LogisticLoss": "data_norm",
     "SmoothedHingeLoss": "data_norm smoothing",
@@ -83,11 +82,10 @@ def _of(loss: Facts, longest: Callable[[], Real]) -> Constants:
     match loss.text("kind"):
         case "LinearLoss":
             return Constants(mp.mpf(loss.positive("lipschitz")), mp.mpf(0))
-        case "ConvexFamily" | "DeclaredLoss" as kind:
-            declared = kind == "DeclaredLoss"
-            least = mp.mpf(0) if declared else mp.mpf(loss.number("strong_convexity"))
+        case "ConvexFamily":
+            least = mp.mpf(loss.number("strong_convexity"))
             bent = mp.mpf(loss.number("smoothness")) if loss.has("smoothness") else mp.inf
-            linear = not declared and loss.text("family") != "general"
+            linear = loss.text("family") != "general"
             return Constants(mp.mpf(loss.positive("lipschitz")), bent, least, linear, flat=least == 0)
         case "QuadraticLoss":
             bent = mp.mpf(loss.positive("strength"))

@@ -19,7 +19,6 @@ from tacit.verification.leaks import BestOf, GaussianLeak, Leak, Real
 from tacit.verification.minimisers import lattice_extra
 from tacit.verification.schema import check_schema
 
-DECLARED = "convex, G, beta as declared by you"
 _COMMON = ("relation", "rounds_per_person", "delta", "numerics")
 _IDEALIZED, _UP_TO = "idealized: float64 samplers", "exact up to an extra epsilon of "
 _LATTICE_SLACK = mp.mpf("1e-20")  # what lattices may add in any epoch (docs/algorithms/doubling.md)
@@ -139,12 +138,8 @@ def check_words(contract: Facts, first: Facts) -> None:
     for name, expected in words.items():
         if contract.text(name) != expected:
             raise _differs(name, contract, expected)
-    trusting = contract.text("algorithm") in ("CTRL", "L2PConvex")
-    declared = trusting and '"DeclaredLoss"' in json.dumps(contract.part("problem").content("loss"))
-    if contract.text("assumed") not in (
-        (DECLARED,) if declared else ("", DECLARED) if trusting else (statement.assumed,)
-    ):
-        raise _differs("assumed", contract, DECLARED if declared else statement.assumed)
+    if contract.text("assumed") != statement.assumed:
+        raise _differs("assumed", contract, statement.assumed)
 
 
 def check_meaning(contract: Facts, first: Facts, leak: Leak) -> None:

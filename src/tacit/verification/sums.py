@@ -4,10 +4,6 @@ The statements are those of docs/algorithms/running-sums.md and docs/numerics.md
 the transcript fixed a neighbour moves its fresh draws by the encoder's columns times the shift of the records and,
 where a correction is rounded, by at most 1 + 2e a coordinate and step besides. Discrete Gaussian draws hide like
 N(0, sigma^2), two-sided geometric ones cost their rate a step in l1, cube noise its rate in l_infinity.
-
-Where sizes of records are fixed in advance, a record of step q moves later steps by s_q/s_i of their own size. The
-column norm is then the largest over q of the norm of c_{i-q} s_q/s_i, i >= q. Trees have lattices whose steps are whole
-multiples.
 """
 
 from __future__ import annotations
@@ -20,58 +16,6 @@ import mpmath as mp
 from tacit.errors import InvalidInput
 from tacit.verification.facts import Facts, NotVerifiable
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak, Real
-
-# Sizes on trees are whole multiples of the first one over this, and a last digit above it.
-_FIRST_MULTIPLE = 1000
-_LAST_DIGIT = mp.mpf(10) ** -11
-
-
-def difference_sizes(steps: int, power: float, lipschitz: float, smoothness: float, diameter: float) -> list[Real]:
-    """The largest C_1, ..., C_t of docs/algorithms/online-to-batch.md at each t, |x_t - x_{t-1}| at its largest."""
-    k, steep, bent = mp.mpf(power), mp.mpf(lipschitz), mp.mpf(smoothness) * mp.mpf(diameter)
-    found: list[Real] = []
-    before, total, largest = mp.mpf(0), mp.mpf(0), mp.mpf(0)
-    for t in range(1, steps + 1):
-        weight = mp.mpf(t) ** k
-        total += weight
-        largest = max(largest, (weight - before) * steep + before * bent * weight / total)
-        found.append(largest)
-        before = weight
-    return found
-
-
-def whole_sizes(sizes: list[Real]) -> list[Real]:
-    """The same as whole multiples, rounded up."""
-    multiple = sizes[0] / _FIRST_MULTIPLE * (1 + _LAST_DIGIT)
-    return [mp.ceil(size / multiple) for size in sizes]
-
-
-def buffered_column(decays: list[Real], weights: list[Real], sizes: list[Real]) -> Real:
-    """For c_0 = 1, c_k = sum_i omega_i theta_i^k: sums of products of two exponentials, from the last step back."""
-    pairs = [(v * w, x * y) for v, x in zip(weights, decays, strict=True) for w, y in zip(weights, decays, strict=True)]
-    later, worst = [mp.mpf(0) for _ in pairs], mp.mpf(0)
-    for size in reversed(sizes):
-        inverse = 1 / size**2
-        squares = inverse + mp.fsum(weight * value for (weight, _), value in zip(pairs, later, strict=True))
-        worst = max(worst, squares / inverse)
-        later = [ratio * (value + inverse) for (_, ratio), value in zip(pairs, later, strict=True)]
-    return mp.sqrt(worst)
-
-
-def tree_column(base: int, sizes: list[Real], order: int) -> Real:
-    """For a tree whose node t covers (t - b^v, t], b^v the largest power of b that divides t: l1 or l2."""
-    worst = mp.mpf(0)
-    for leaf, own in enumerate(sizes, start=1):
-        node, total = leaf, mp.mpf(0)
-        while node <= len(sizes):
-            total += (own / sizes[node - 1]) ** order
-            reach = base
-            while node % reach == 0:
-                reach *= base
-            node += reach - node % reach
-        worst = max(worst, total)
-    return worst if order == 1 else mp.sqrt(worst)
-
 
 # Of the discrete Gaussian that every exact mechanism draws: three convolved tables, less 4 for what neighbours share.
 SIGMA_SQUARED = 256**2 * (1 + 128**2) * (1 + 16384**2) - 4
@@ -93,10 +37,7 @@ def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak
         raise NotVerifiable(f"{kind} with {law} noise has no independent accountant yet.")
     base, one = mechanism.integer("base", at_least=2), shift.pure(law)
     levels = tree_levels(steps, base)
-    moved = levels * one
-    if shift.sizes is not None:
-        moved = min(moved, int(mp.ceil(tree_column(base, whole_sizes(shift.sizes), order=1) * one)))
-    return PureLeak(streams * mp.mpf(noise.number("rate")) * (moved + levels * shift.floors(law)))
+    return PureLeak(streams * mp.mpf(noise.number("rate")) * levels * (one + shift.floors(law)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +53,6 @@ class Shift:
         apart: whether these are sure to stand in different steps of the sum.
         separation: by how many steps of the sum they are apart at least.
         grows: whether the step of the lattice grows along the stream; nodes of a tree are then rounded down.
-        sizes: how large a record is at each step, if that is fixed in advance.
     """
 
     losses: bool
@@ -123,7 +63,6 @@ class Shift:
     apart: bool = True
     separation: int = 1
     grows: bool = False
-    sizes: list[Real] | None = None
 
     def floors(self, law: str) -> int:
         """By how many steps rounding a node down moves it besides: one a coordinate."""
@@ -164,8 +103,7 @@ def _moved(noise: Facts, mechanism: Facts, shift: Shift) -> Real:
     steps, dimension = mechanism.integer("steps"), shift.dimension
     if mechanism.text("kind") == "Tree":  # a column of ones in each level; nothing is rounded but nodes that grow
         levels = mp.sqrt(tree_levels(steps, 2))
-        column = levels if shift.sizes is None else tree_column(2, whole_sizes(shift.sizes), order=2)
-        return shift.single * shift.people * column + levels * mp.sqrt(shift.floors("tree"))
+        return levels * (shift.single * shift.people + mp.sqrt(shift.floors("tree")))
     together, total = _columns(mechanism, shift)
     along = shift.single * together
     error = 1 + 2 * mp.mpf(noise.number("rounding_error"))
@@ -179,8 +117,6 @@ def _columns(mechanism: Facts, shift: Shift) -> tuple[Real, Real]:
     if mechanism.text("kind") != "Buffered":
         raise NotVerifiable(f"The mechanism {mechanism.text('kind')} has no independent accountant yet.")
     single, total = _closed(mechanism)
-    if shift.sizes is not None:
-        single = min(single, buffered_column(*_exponentials(mechanism), shift.sizes))
     if shift.people == 1 or not shift.apart:
         return shift.people * single, total
     gap = shift.separation

@@ -5,14 +5,12 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from tacit.accounting.guarantee import EXACT, ZERO_OUT
 from tacit.algorithms.arms import BatchedTsallis
 from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss, tsallis_regret
 from tacit.algorithms.arms.batched_tsallis.leader import leader
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
-from tacit.algorithms.arms.step_cost import thinned
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
@@ -25,28 +23,21 @@ def calibrated(n: int = 20, horizon: int = 100_000, epsilon: float = 1.0, **opti
     return plan
 
 
-@pytest.mark.parametrize(("n", "certified"), [(2, 386), (3, 684), (5, 1164), (10, 2069), (20, 3334), (100, 8492)])
-def test_certified_regret(n: int, certified: float) -> None:
-    """Before the estimates were centred and proved on cells: 557, 850, 1314, 2189, 3446 and 8738."""
-    plan = calibrated(n)
-    assert 0.98 * certified <= float(plan.regret_bound) <= certified + 0.5
-    assert plan.batch == 2
-
-
 TABLE = {
     (2, 10**5): (1312, 386.3, 209.3), (3, 10**5): (2330, 684.3, 370.8), (10, 10**5): (7031, 2069, 1121),
     (20, 10**5): (11321, 3334, 1807), (20, 10**6): (35736, 10536, 5711), (100, 10**6): (91034, 26855, 14556),
 }  # fmt: skip
+CELLS = {(*size, epsilon): bound for size in TABLE for epsilon, bound in zip((0.1, 1.0, 3.0), TABLE[size], strict=True)}
+CELLS |= {(5, 10**5, 1.0): 1164, (100, 10**5, 1.0): 8492}
+QUICK = [cell for cell in CELLS if cell[1:] == (10**5, 1.0)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cell", TABLE)
-def test_the_whole_table(cell: tuple[int, int]) -> None:
-    for epsilon, certified in zip((0.1, 1.0, 3.0), TABLE[cell], strict=True):
-        plan = calibrated(*cell, epsilon)
-        assert 0.97 * certified <= float(plan.regret_bound) <= 1.0005 * certified
-        half = calibrated(*cell, epsilon, power=0.5)
-        assert float(half.regret_bound) >= float(plan.regret_bound)
+@pytest.mark.parametrize("cell", [*QUICK, *(pytest.param(c, marks=pytest.mark.slow) for c in CELLS if c not in QUICK)])
+def test_certified_regret(cell: tuple[int, int, float]) -> None:
+    """Before the estimates were centred and proved on cells: 557, 850, 2189, 3446, 1314 and 8738 at epsilon = 1."""
+    plan = calibrated(*cell)
+    assert 0.97 * CELLS[cell] <= float(plan.regret_bound) <= 1.0005 * CELLS[cell]
+    assert plan.batch == 2 or cell not in QUICK
 
 
 @pytest.mark.parametrize(
@@ -73,68 +64,6 @@ def test_the_leading_term() -> None:
     q, k = plan.power, plan.problem.n
     leading = sqrt(2 * plan.rounds * plan.loss.release.spread * (k - k**q) * (1 - 1 / k) / (q * (1 - q)))
     assert leading < float(plan.regret_bound) < 1.006 * leading
-
-
-def stability_by_definition(plan: BatchedTsallis, p: np.ndarray) -> np.ndarray:
-    """phi(p), with u as it is written."""
-    q, release, m = plan.power, plan.loss.release, plan.loss.lowered
-    scale = q / (plan.eta * (1 - q)) * p**q
-    c = np.minimum(0.5 - m / scale, plan.kappa * scale - release.overshoot)
-    c = np.maximum(c, -release.overshoot)[:, None]
-
-    def u(z):
-        return z - (1 - q) / q * (1 - (1 + z) ** (-q / (1 - q)))
-
-    played, other = [], []
-    for s in (0, release.steps):
-        played.append(u((release.values - c) * ((1 - p) / scale)[:, None]) @ release.law(s))
-        other.append(u((c - release.values) * (p / scale)[:, None]) @ release.law(s))
-    return scale * (p * np.max(played, axis=0) + (1 - p) * np.max(other, axis=0))
-
-
-POINTS = [(100, 1000, 5.0), (100, 1000, 1.0), (2, 100_000, 1.0), (5, 1000, 0.3), (20, 100_000, 1.0)]
-
-
-@pytest.mark.parametrize(("n", "horizon", "epsilon"), POINTS)
-def test_no_law_costs_more_than_the_certificate(n: int, horizon: int, epsilon: float) -> None:
-    """Laws of two levels, among them the worst: j arms at p and the others equal.
-
-    The largest value on a grid of p times 1.0002 certified 488.28 at K = 100, T = 1000, epsilon = 5, where 57 arms at
-    0.00464 give 489.70.
-    """
-    plan = calibrated(n, horizon, epsilon)
-    certified, worst = plan.loss.stability(plan.eta), 0.0
-    for j in range(1, n):
-        p = np.geomspace(1e-7, 1 / j, 2000)[:-1]
-        rest = (1 - j * p) / (n - j)
-        cost = j * stability_by_definition(plan, p) + (n - j) * stability_by_definition(plan, rest)
-        worst = max(worst, float(cost.max()))
-    assert 0.997 * certified <= worst <= certified
-
-
-def test_cells_bound_every_point_inside() -> None:
-    rng = np.random.default_rng(7)
-    for n, horizon, epsilon in POINTS:
-        plan = calibrated(n, horizon, epsilon)
-        low = 10 ** rng.uniform(-8, 0, 400)
-        high = np.minimum(1.0, low * (1 + 10 ** rng.uniform(-6, 1, 400)))
-        bounds = plan.loss.cell_bounds(plan.eta, low, high)
-        for share in (0.0, 0.5, 1.0, *rng.random(5)):
-            assert np.all(stability_by_definition(plan, low ** (1 - share) * high**share) <= bounds)
-
-
-def test_the_divergence_is_never_low() -> None:
-    """Against 60 digits, for steps of all sizes and signs."""
-    rng = np.random.default_rng(8)
-    sizes = 10.0 ** rng.uniform(-12, 3, 600)
-    z = np.concatenate([sizes, -sizes[sizes < 0.95], [0.0, 1e-6, -1e-6, -0.95]])
-    for power in (0.05, 0.5, 0.75, 0.95, 0.99):
-        found = BatchLoss(2, ClippedGeometric(2, 1.0), power, 0.1, 0.0).divergence(z)
-        with mp.workdps(60):
-            q = mp.mpf(power)
-            exact = [mp.mpf(x) - (1 - q) / q * (1 - (1 + mp.mpf(x)) ** (-q / (1 - q))) for x in z.tolist()]
-            for value, true in zip(found.tolist(), exact, strict=True):
-                assert true * (1 - mp.mpf("2e-9")) <= value <= true * (1 + mp.mpf("3e-4"))
 
 
 @pytest.mark.parametrize("lowering", [0.0, 1.0])
@@ -167,17 +96,6 @@ def test_the_analysis_covers_the_true_stability(lowering: float) -> None:
 
 def _entropy(p: np.ndarray, eta: float, q: float = 0.6) -> float:
     return float(-(np.sum(p**q) - 1) / (eta * (1 - q)))
-
-
-def test_thinning_only_raises_means_of_convex_functions() -> None:
-    release = ClippedGeometric(300, 0.01)
-    values, law = thinned(release.values, release.law(0))
-    assert len(values) <= 65
-    assert law.sum() == pytest.approx(1, abs=1e-12)
-    assert law @ values == pytest.approx(release.law(0) @ release.values, abs=1e-12)
-    for h in (np.square, np.exp, lambda x: np.abs(x - 0.3)):
-        full = release.law(0) @ h(release.values)
-        assert full <= law @ h(values) + 1e-12 <= full * 1.001 + 1e-9
 
 
 def test_a_rate_without_a_certificate_is_refused() -> None:

@@ -111,4 +111,3 @@ def test_extreme_budgets() -> None:
         ClippedGeometric(4, 1e-12)
     with pytest.raises(InvalidInput, match="'batch'"):
         ClippedGeometric(0, 1.0)
-    assert ClippedGeometric(4, 1.0).curve.pure() == 1.0

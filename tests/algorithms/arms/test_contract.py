@@ -25,11 +25,10 @@ PLANS = {
     "tsallis, long": lambda: BatchedTsallis(STOCHASTIC, 0.1, 30, 0.75, 0.05, 0.1),
     "phased": lambda: PhasedArms(STOCHASTIC, 1.0, 16),
     "phased, zero-out": lambda: PhasedArms(RANGED, 0.5, 9, relation="zero-out"),
-    "phased, gaussian": lambda: PhasedArms(STOCHASTIC, 1.0, 8, noise="gaussian", delta=1e-6),
     "phased, middle": lambda: PhasedArms(RANGED, 0.5, 9, relation="zero-out", missing=1.0),
     "live": lambda: LiveArms(STOCHASTIC, 1.0, 16),
+    "live, late": lambda: LiveArms(Arms(n=4, horizon=ROUNDS, delay=3, adversary="stochastic"), 1.0, 2),
     "live, counted": lambda: LiveArms(RANGED, 1.0, 8, count_missing=True, min_share=0.02, rounds_per_person=2),
-    "live, gaussian": lambda: LiveArms(STOCHASTIC, 1.0, 8, noise="gaussian", delta=1e-6, mean_at_most=0.8),
     "live, unknown horizon": lambda: LiveArms.calibrate(
         Arms(n=4, horizon=None, adversary="stochastic"), epsilon=1.0, delta=1e-6, rounds_per_person=3
     ),
@@ -57,7 +56,7 @@ class TestContract(LearnerContract):
 
     cases: ClassVar = {
         name: lambda name=name: (PLANS[name](), [0.25] * 40, alike)
-        for name in ("tsallis", "phased", "phased, gaussian", "phased, unknown horizon", "live", "live, counted")
+        for name in ("tsallis", "phased", "phased, unknown horizon", "live", "live, late", "live, counted")
     }
     long: ClassVar = {name: lambda name=name: (PLANS[name](), replies(PLANS[name]()), alike) for name in PLANS}
 
@@ -82,16 +81,6 @@ def start(plan, seed=4):
     return plan.start(Randomness.replayable(seed))
 
 
-def loop(learner, rows):
-    actions = []
-    for row in rows:
-        arm = learner.play()
-        assert learner.play() == arm
-        actions.append(arm)
-        learner.observe(None if np.isnan(row[arm]) else float(row[arm]))
-    return np.array(actions)
-
-
 def test_only_the_entries_of_the_played_arms_matter(plan, losses):
     wanted = start(plan).run(losses)
     other = np.where(np.arange(4) == wanted[:, None], losses, plan.problem.loss_range[1])
@@ -104,7 +93,7 @@ def test_bad_feedback_raises_and_changes_nothing(plan, losses):
     learner.play()
     before = repr(learner.state_dict())
     low, high = plan.problem.loss_range
-    for bad in (high + 1e-9, low - 1e-9, float("nan"), float("inf"), "1", [0.5], True, 1j):
+    for bad in (high + 1e-9, low - 1e-9, "1", True, 1j):
         with pytest.raises(InvalidInput):
             learner.observe(bad)
     for worse in (high + 1, low - 1, np.inf):
@@ -135,7 +124,7 @@ def test_errors_do_not_name_the_loss(plan, loss):
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("name", ["tsallis", "phased, gaussian"])
+@pytest.mark.parametrize("name", ["tsallis", "phased"])
 def test_checks_see_all_streams(name):
     """Words and digits of bits, arms and noise; checks that looked at named streams alone saw none of them."""
     named = len(PLANS[name]().start()._streams)

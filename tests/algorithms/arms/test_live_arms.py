@@ -40,12 +40,11 @@ def test_the_noise_has_these_moments() -> None:
             assert float(noise.exponent(np.array([slope]))[0]) == pytest.approx(wanted, rel=1e-6)
 
 
-@pytest.mark.parametrize("noise", [GEOMETRIC, Noise(deviation=3.0)], ids=["geometric", "gaussian"])
 @pytest.mark.parametrize("stage", [1, 4, 12])
 @pytest.mark.parametrize("estimate", [-0.1, 0.03, 0.5, 0.97, 1.2])
-def test_draws_lie_between_their_bounds(noise: Noise, stage: int, estimate: float) -> None:
+def test_draws_lie_between_their_bounds(stage: int, estimate: float) -> None:
     """Never less hopeful than the Chernoff rate; never more than the rate at a point SPACING nearer."""
-    known = Blocks(16, noise, 0.25).stage(stage)
+    known = Blocks(16, GEOMETRIC, 0.25).stage(stage)
     hope = known.hope(estimate)
     assert np.all(np.diff(hope.kinks) >= 0)
     assert np.all(np.diff(hope.rates) >= 0)
@@ -202,8 +201,6 @@ def test_what_is_refused() -> None:
         LiveArms.calibrate(problem(), epsilon=1.0, delta=0.0, max_switches=5)
     with pytest.raises(PrivacyError, match="once at least"):
         LiveArms.calibrate(problem(3, 10, 8), epsilon=1.0, delta=0.0)
-    with pytest.raises(PrivacyError, match="geometric"):
-        LiveArms(problem(), 1.0, 8, noise="gaussian", delta=1e-6, count_missing=True)
     with pytest.raises(PrivacyError, match="delay up to"):
         LiveArms(problem(3, None, 10**9), 1.0, 8)
     for name, bad in (("min_share", 0.5), ("mean_at_most", 0.0), ("first", 0), ("count_missing", 1), ("first", 10**5)):
@@ -211,31 +208,6 @@ def test_what_is_refused() -> None:
             LiveArms(problem(), 1.0, **{"first": 4, name: bad})
     with pytest.raises(InvalidInput, match="count_missing"):
         _ = calibrated().start().missing_rates
-
-
-@pytest.mark.parametrize("delay", [0, 1, 40])
-def test_all_ways_to_play_are_one_way(delay: int) -> None:
-    """Play and observe, decide and settle out of order, and arrays: the same decisions, the same state."""
-    plan = LiveArms.calibrate(problem(4, 900, delay), epsilon=1.0, delta=0.0)
-    generator = np.random.default_rng(3)
-    rows = generator.random((900, 4))
-    rows[generator.random(rows.shape) < 0.1] = np.nan
-    played, decided, array = (plan.start(Randomness.replayable(2)) for _ in range(3))
-    one, two, waiting = [], [], []
-    for row in rows:
-        one.append(played.play())
-        played.observe(None if np.isnan(row[one[-1]]) else float(row[one[-1]]))
-        decision = decided.decide()
-        two.append(decision.action)
-        waiting.append((decision.round, float(row[decision.action])))
-        if len(waiting) > delay:  # the newest first, all of them in time
-            for number, loss in reversed(waiting):
-                if loss == loss:
-                    decided.settle(number, loss)
-            waiting.clear()
-    assert one == two
-    np.testing.assert_array_equal(array.run(rows), one)
-    assert repr(array.state_dict()) == repr(played.state_dict())
 
 
 def test_a_late_reply_counts_in_the_block_of_its_round() -> None:
@@ -272,7 +244,7 @@ def test_arms_that_are_added() -> None:
     learner.run((generator.random((3000, 3)) < [0.5, 0.6, 0.6]).astype(float))
     assert learner.add_arm() == 3
     assert learner.shares[3] == 0.25
-    assert learner.arms == 4
+    assert len(learner.shares) == 4
     actions = learner.run((generator.random((6000, 4)) < [0.5, 0.6, 0.6, 0.2]).astype(float))
     assert (actions[-1000:] == 3).mean() > 0.95
     again = plan.restore(learner.state_dict())
@@ -307,13 +279,6 @@ def test_an_arm_that_loses_replies_does_not_win(algorithm: type[LiveArms]) -> No
 
     assert share() < 0.05
     assert share(missing=0.5) > 0.5
-
-
-def test_an_estimate_refutes_what_was_declared() -> None:
-    plan = LiveArms.calibrate(problem(2, 40_000), epsilon=1.0, delta=0.0, mean_at_most=0.05)
-    learner = plan.start(Randomness.replayable(2))
-    learner.run(1.0 - (np.random.default_rng(3).random((40_000, 2)) < [0.04, 0.3]))
-    assert learner.refuted == (1,)
 
 
 @pytest.mark.parametrize("gap", [0.05, 0.2, 0.4])

@@ -31,8 +31,8 @@ def close(plan: PhasedArms, certified: float) -> bool:
 def test_certified_regret() -> None:
     plan = calibrated()
     assert close(plan, 4324)
-    for gap, certified in ((0.05, 3559), (0.1, 2534), (0.2, 1755)):
-        assert 0.965 * certified <= float(plan.regret_bound_given(gap)) <= certified
+    for gap, certified in ((0.05, 3559), (0.1, 2534), (0.2, 2157)):
+        assert 0.965 * certified <= float(plan.regret_if(gap)) <= certified
     assert round(plan.expected_switches) == 215
 
 
@@ -49,8 +49,7 @@ def test_the_whole_table(cell: tuple[int, int, float]) -> None:
     assert close(calibrated(*cell), TABLE[cell])
 
 
-def test_gaussian_noise_and_several_rounds_per_person() -> None:
-    assert close(calibrated(noise="gaussian"), 4572)
+def test_several_rounds_per_person() -> None:
     assert close(calibrated(rounds_per_person=10), 6807)
     assert float(calibrated(relation=ZERO_OUT).regret_bound) == float(calibrated().regret_bound)
     middle = calibrated(relation=ZERO_OUT, missing=0.5)
@@ -59,13 +58,9 @@ def test_gaussian_noise_and_several_rounds_per_person() -> None:
 
 
 def test_the_contract() -> None:
-    pure, gaussian = calibrated(), calibrated(noise="gaussian")
+    pure = calibrated()
     assert (pure.guarantee.at_delta, pure.guarantee.numerics) == (0.0, EXACT)
     assert pure.guarantee.epsilon(0.0) == 1.0
-    assert gaussian.guarantee.epsilon(1e-6) <= 1.0
-    assert gaussian.guarantee.numerics.startswith("idealized")
-    with pytest.raises(PrivacyError, match="delta > 0"):
-        PhasedArms.calibrate(problem(), epsilon=1.0, delta=0.0, noise="gaussian")
     with pytest.raises(PrivacyError, match="stochastic losses only"):
         PhasedArms.calibrate(Arms(n=3, horizon=100, adversary="oblivious"), epsilon=1.0, delta=0.0)
 
@@ -89,10 +84,8 @@ def test_bad_parameters() -> None:
         PhasedArms(problem(10, 100), 1.0, 11)
     with pytest.raises(PrivacyError, match="once at least"):
         PhasedArms.calibrate(problem(10, 5), epsilon=1.0, delta=0.0)
-    with pytest.raises(InvalidInput, match="'gaps'"):
-        calibrated().regret_bound_given(1.5)
-    with pytest.raises(InvalidInput, match="'noise'"):
-        PhasedArms(problem(10, 100), 1.0, 4, noise="laplace")
+    with pytest.raises(InvalidInput, match="'gap'"):
+        calibrated().regret_if(1.5)
 
 
 def test_an_index_is_the_smallest_mean_that_chernoff_allows() -> None:
@@ -156,31 +149,18 @@ def test_without_noise_it_is_a_deterministic_race() -> None:
     assert set(actions[20:].tolist()) == {1}
 
 
-@pytest.mark.parametrize("relation", ["replace", "zero-out"])
-def test_measured_regret(relation: str) -> None:
-    rng = np.random.default_rng(2)
+@pytest.mark.parametrize(
+    ("relation", "rounds", "most"),
+    [
+        ("replace", 100_000, 0.007),
+        ("zero-out", 100_000, 0.007),
+        pytest.param("replace", 1_000_000, 0.001, marks=pytest.mark.slow),
+    ],
+)
+def test_measured_regret(relation: str, rounds: int, most: float) -> None:
     means = np.full(20, 0.5)
     means[7] = 0.3
-    losses = (rng.random((100_000, 20)) < means).astype(float)
-    plan = calibrated(relation=relation)
+    losses = (np.random.default_rng(2).random((rounds, 20)) < means).astype(float)
+    plan = calibrated(horizon=rounds, relation=relation)
     runs = [np.sum(means[plan.run(losses, Randomness.replayable(seed))] - 0.3) for seed in range(4)]
-    assert np.mean(runs) < 0.007 * plan.rounds
-    assert np.mean(runs) < float(plan.regret_bound)
-
-
-@pytest.mark.slow
-def test_measured_regret_over_a_million_rounds() -> None:
-    rng = np.random.default_rng(2)
-    means = np.full(20, 0.5)
-    means[7] = 0.3
-    losses = (rng.random((1_000_000, 20)) < means).astype(float)
-    plan = calibrated(horizon=1_000_000)
-    runs = [np.sum(means[plan.run(losses, Randomness.replayable(seed))] - 0.3) for seed in range(4)]
-    assert np.mean(runs) < 0.001 * plan.rounds
-
-
-def test_gaussian_noise_learns() -> None:
-    losses = np.tile([0.2, 0.8, 0.8], (4000, 1))
-    plan = calibrated(3, 4000, noise="gaussian")
-    actions = plan.run(losses, Randomness.replayable(3))
-    assert np.mean(actions == 0) > 0.8
+    assert np.mean(runs) < min(most * rounds, float(plan.regret_bound))

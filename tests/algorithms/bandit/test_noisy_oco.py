@@ -34,18 +34,6 @@ def test_without_constraints_the_bound_is_an_identity():
     assert regret == pytest.approx(bound, rel=1e-12)
 
 
-@pytest.mark.parametrize("eta", [0.01, 0.1, 1.0])
-def test_exact_leaders_meet_the_bound_for_any_vectors(eta):
-    ball, rows = Ball(3, 0.5), gradients(400, 3) + np.array([0.3, 0.0, -0.1])
-    core = NoisyOCO(steps=400, dimension=3, eta=eta, leader=lambda slope: ball.project(-slope), sums=ExactSums(3))
-    points = run(core, rows)
-    best = ball.minimize_linear(rows.sum(axis=0))
-    bound = noisy_regret(
-        eta=eta, steps=400, spread=0.125, second_moment=float((rows**2).sum() / 400), mean_norm=1.0, map_error=0.0
-    )
-    assert np.sum(rows * (points - best)) <= bound
-
-
 @pytest.mark.parametrize("delay", [0, 1, 3])
 def test_noise_delay_and_a_rough_map_cost_what_the_bound_says(delay):
     steps, eta, ball = 300, 0.02, Ball(2, 0.5)

@@ -31,15 +31,6 @@ CUSTOM = Convex(
 )
 
 LOUD = {"eta": 0.1, "sigma": 10.0, "force": 0.2, "log_phi": 0.3}
-DECLARED = Convex(
-    domain=Ball(2),
-    loss=tacit.losses.DeclaredLoss(
-        lambda x, z: float(np.sum(np.log(np.cosh(x - z)))), lambda x, z: np.tanh(x - z),
-        lambda x, z: np.diag(1 / np.cosh(x - z) ** 2),
-        width=2, lipschitz=2**0.5, smoothness=1.0, trust=True,
-    ),
-    horizon=ROUNDS,
-)  # fmt: skip
 
 
 MAKERS = {
@@ -101,7 +92,6 @@ class TestContract(LearnerContract):
         ),
         "CTRL": lambda: (CTRL(short(LOGISTIC), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), pairs(3, 12)),
         "CTRL, linear": lambda: (CTRL(short(LINEAR), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), vectors(2, 12)),
-        "CTRL, declared": lambda: (CTRL(short(DECLARED), **LOUD), vectors(2, 12)),
         "lazy": lambda: (LazyOCO(short(LOGISTIC), sigma=10.0, eta=0.1, switches=6.0), pairs(3, 12)),
         "lazy, batches": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=3), pairs(3, 12)),
         "lazy, strongly convex": lambda: (

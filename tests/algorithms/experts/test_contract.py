@@ -8,7 +8,7 @@ import pytest
 
 from runtime.contract import LearnerContract, pytest_generate_tests
 from runtime.contract import losses as small_losses
-from tacit import Experts, Guarantee, InvalidInput, ProtocolError, Randomness
+from tacit import Experts, InvalidInput, ProtocolError, Randomness
 from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.noise.running_sums import Tree
 
@@ -99,11 +99,6 @@ def loop(learner, rows):
     return np.array([step(learner, row) for row in rows])
 
 
-def snapshot(learner):
-    """The state, which holds nothing that has no meaning any more: rows that were already added up."""
-    return learner.state_dict()
-
-
 class TestContract(LearnerContract):
     """Two plans of each learner, and one of unknown horizon."""
 
@@ -143,15 +138,6 @@ def test_decisions_are_experts_and_changes_are_counted(plan, start, losses):
 
 
 @few
-def test_run_ends_its_last_round(start, losses):
-    learner = start()
-    learner.play()
-    learner.run(losses[:10])
-    with pytest.raises(ProtocolError, match="before play"):
-        learner.observe(losses[10])
-
-
-@few
 def test_every_layout_and_number_type_is_the_same(plan, start, losses):
     low, high = plan.problem.loss_range
     rough = np.where(losses > (low + high) / 2, high, low)[:1100]  # exact in every type
@@ -160,28 +146,10 @@ def test_every_layout_and_number_type_is_the_same(plan, start, losses):
     frozen = rough.copy()
     frozen.flags.writeable = False
     assert not strided.flags.c_contiguous
-    for matrix in (
-        np.asfortranarray(rough),
-        strided,
-        frozen,
-        rough.astype(np.float32),
-        rough[:99].astype(np.float16),
-        rough[:99].astype(np.int64),
-        rough[:99].astype(np.int8),
-        rough[:99].tolist(),
-    ):
+    types = (rough[:99].astype(kind) for kind in (np.float16, np.int64, np.int8))
+    for matrix in (np.asfortranarray(rough), strided, frozen, rough.astype(np.float32), *types, rough[:99].tolist()):
         np.testing.assert_array_equal(start().run(matrix), wanted[: len(matrix)])
         np.testing.assert_array_equal(loop(start(), matrix[:20]), wanted[:20])
-
-
-def test_arrays_are_not_kept(start, losses):
-    wanted, learner = start().run(losses[:1500]), start()
-    matrix = losses[:700].copy()
-    first = learner.run(matrix)
-    np.testing.assert_array_equal(first, wanted[:700])
-    matrix[:] = np.nan
-    first[:] = -1
-    np.testing.assert_array_equal(learner.run(losses[700:1500]), wanted[700:])
 
 
 # --- bad input -----------------------------------------------------------------------------------------------
@@ -199,12 +167,8 @@ def bad_rows(plan):
             row[at] = value
             yield row
             yield row.tolist()
-    both = good.copy()
-    both[0], both[1] = np.inf, -np.inf
-    yield both
-    mixed = good.copy()
-    mixed[0], mixed[1] = np.nan, high
-    yield mixed
+    for first, second in ((np.inf, -np.inf), (np.nan, high)):
+        yield np.append([first, second], good[2:])
     yield np.full(n, np.float32(high) + np.float32(1))
     yield from (good[:-1], np.append(good, low), good[None, :], good[:, None], low, [], {}, "text", b"text")
     yield from (np.zeros(n, dtype=bool), [True] * n, good.astype(complex), good.astype(str), good.astype(object))
@@ -226,12 +190,12 @@ def test_bad_rows_raise_and_change_nothing(plan, start, losses):
     learner.run(losses[:1000])
     wanted = untouched.run(losses)[1000:]
     learner.play()
-    before = snapshot(learner)
+    before = learner.state_dict()
     for row in bad_rows(plan):
         with pytest.raises(InvalidInput) as error:
             learner.observe(row)
         one_sentence(error)
-    assert before == snapshot(learner)
+    assert before == learner.state_dict()
     np.testing.assert_array_equal(loop(learner, losses[1000:1100]), wanted[:100])
     np.testing.assert_array_equal(learner.run(losses[1100:]), wanted[100:])
 
@@ -241,38 +205,14 @@ def test_a_bad_row_in_a_run_undoes_the_whole_run(plan, start, losses, at):
     learner = start()
     learner.run(losses[:100])
     learner.play()
-    before = snapshot(learner)
+    before = learner.state_dict()
     spoiled = losses[100:1400].copy()
     spoiled[at, -1] = BAD_VALUES[at % 3]
     with pytest.raises(InvalidInput, match=f"in row {at} ") as error:
         learner.run(spoiled)
     one_sentence(error)
-    assert before == snapshot(learner)
+    assert before == learner.state_dict()
     np.testing.assert_array_equal(learner.run(losses[100:1400]), start().run(losses[:1400])[100:])
-
-
-@few
-def test_bad_matrices_raise_and_change_nothing(plan, start, losses):
-    learner = start()
-    before = snapshot(learner)
-    n = plan.problem.n
-    for matrix in (
-        losses[0],
-        losses[:, :-1],
-        losses[None],
-        0.0,
-        None,
-        "text",
-        [[0.0] * n, [0.0]],
-        losses > 0,
-        losses.astype(complex),
-        losses.astype(object),
-        losses.astype(str),
-    ):
-        with pytest.raises(InvalidInput) as error:
-            learner.run(matrix)
-        one_sentence(error)
-    assert before == snapshot(learner)
 
 
 @few
@@ -282,28 +222,19 @@ def test_too_many_rounds(plan, start, losses):
         assert len(learner.run(np.concatenate([losses, losses]))) == 2 * len(losses)
         return
     learner.run(losses[:-1])
-    before = snapshot(learner)
-    with pytest.raises(ProtocolError, match="1 are left, got 2") as error:
+    before = learner.state_dict()
+    with pytest.raises(ProtocolError, match="1 are left, got 2"):
         learner.run(losses[:2])
-    one_sentence(error)
-    assert before == snapshot(learner)
-    step(learner, losses[-1])
-    before = snapshot(learner)
-    for call in (learner.play, lambda: learner.run(losses[:1]), lambda: learner.observe(losses[0])):
-        with pytest.raises(ProtocolError) as error:
-            call()
-        one_sentence(error)
-        assert before == snapshot(learner)
+    assert before == learner.state_dict()
 
 
 # --- what it says about itself --------------------------------------------------------------------------------
 
 
-@few
 @pytest.mark.parametrize("wrong", [5, "seed", np.random.default_rng(1)], ids=["int", "text", "generator"])
-def test_other_sources_of_randomness_are_refused(plan, wrong):
+def test_other_sources_of_randomness_are_refused(wrong):
     with pytest.raises(InvalidInput, match=r"Randomness\.secret"):
-        plan.start(wrong)
+        plan_of("lazy").start(wrong)
 
 
 def test_plan_reads_well_and_stores(plan, monkeypatch):
@@ -311,17 +242,10 @@ def test_plan_reads_well_and_stores(plan, monkeypatch):
     text = plan.explain()
     for word in (plan.algorithm, "certified regret", "epsilon=", "released"):
         assert word in text
-    assert Guarantee.from_json(plan.guarantee.to_json()) == plan.guarantee
     assert float(plan.regret_bound) > 0
     assert plan.regret_bound.formula in str(plan.regret_bound)
     assert plan.regret_bound.assumptions
     assert plan.expected_switches is None or plan.expected_switches <= (plan.horizon or np.inf)
-
-
-@few
-def test_plan_is_frozen(plan):
-    with pytest.raises(AttributeError):
-        plan.problem = None
 
 
 def test_mean_regret_is_under_the_certified_bound(plan, losses):

@@ -20,6 +20,7 @@ from tacit.losses import ConvexFamily, CustomLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 from tacit.problems import Stochastic
+from tacit.runtime.state import same_plan
 
 D = 5
 DOMAIN = Ball(D, radius=1.5)
@@ -297,15 +298,13 @@ def test_bad_records_raise_and_change_nothing():
     assert other.rounds == 1
 
 
-@pytest.mark.parametrize("scheduled", [False, True])
-@pytest.mark.parametrize("mechanism", ["buffered"])
-def test_records_on_a_lattice_move_the_draws_by_what_was_paid_for(mechanism, scheduled):
+def test_records_on_a_lattice_move_the_draws_by_what_was_paid_for():
     """Every record alone becomes integers of at most K; neighbours' draws differ by at most mu sigma'."""
-    plan = calibrated(40, batch=4, mechanism=mechanism, scheduled=scheduled, norm=Norm(1.5))
+    plan = calibrated(40, batch=4, norm=Norm(1.5))
     assert plan.guarantee.numerics.startswith("exact up to an extra epsilon of ")
     assert plan.guarantee.epsilon(1e-6) <= 1.0
     grid, steps = plan.grid, plan.mechanism.steps
-    growth = plan.schedule if scheduled else np.maximum.accumulate(np.random.default_rng(2).random(steps) + 0.1)
+    growth = np.maximum.accumulate(np.random.default_rng(2).random(steps) + 0.1)
     vectors = np.random.default_rng(3).standard_normal((steps, 4, D)) * 9 * growth[:, None, None]  # too long
     quantised = [plan.records.each(rows, grid.units, s) for rows, s in zip(vectors, growth, strict=True)]
     assert all((rows**2).sum(axis=1).max() <= grid.units**2 for rows in quantised)
@@ -318,10 +317,9 @@ def test_records_on_a_lattice_move_the_draws_by_what_was_paid_for(mechanism, sch
         assert 0.3 * plan.privacy < moved / GAUSSIAN_SIGMA <= plan.privacy
 
 
-@pytest.mark.parametrize("scheduled", [False, True])
 @pytest.mark.parametrize("options", [{"mechanism": "tree"}, {"delta": 0.0}], ids=str)
-def test_records_of_a_tree_grow_through_whole_multiples(options, scheduled):
-    plan = calibrated(40, batch=4, power=2.0, scheduled=scheduled, **options)
+def test_records_of_a_tree_grow_through_whole_multiples(options):
+    plan = calibrated(40, batch=4, power=2.0, **options)
     assert plan.guarantee.numerics.startswith("exact up to" if plan.mechanism.noise == "gaussian" else EXACT)
     assert plan.grid.multiple == pytest.approx(plan.lipschitz / 1000)
     learner = plan.start(Randomness.replayable(1))
@@ -338,6 +336,15 @@ def test_records_of_a_tree_grow_through_whole_multiples(options, scheduled):
     finding = attacks.lattice(plan, Randomness.replayable(4).stream("pairs"), pairs=8)
     assert not finding.violation
     assert finding.tightness > 0.5
+
+
+def test_states_of_0_2_are_read():
+    """Version 0.2 had one parameter more, which hardly anybody set."""
+    plan = calibrated(8)
+    before = plan.signature.replace("'relation'", "'scheduled': False, 'relation'").replace(
+        ", adversary='stochastic'", ""
+    )
+    assert same_plan(before, plan.signature)
 
 
 def test_simulations_say_that_they_are():

@@ -8,7 +8,6 @@ from tacit.algorithms.stochastic.online_to_batch.conversion import (
     clipping_norms,
     growing_deviations,
     paper_weighted_noise,
-    scheduled_column_norm,
     weighted_noise,
 )
 from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
@@ -18,28 +17,20 @@ UNIT = {"lipschitz": 1.0, "smoothness": 1.0, "diameter": 1.0}
 
 @pytest.mark.parametrize(
     ("horizon", "power", "ours", "printed"),
-    [(1_000, 1, 0.155, 0.863), (100_000, 1, 0.0024, 0.0141), (100_000, 3, 0.0032, 0.0182)],
+    [(1_000, 1, 0.156, 0.863), (100_000, 1, 0.0024, 0.0141), (100_000, 3, 0.0035, 0.0182)],
 )
 def test_weighted_noise(horizon, power, ours, printed):
     """At epsilon = 1, delta = 1e-6: 5 to 6 times less than equation (6)."""
-    mechanism = Buffered(horizon - 1)
-    noise = weighted_noise(mechanism, gaussian_mu(1.0, 1e-6), power=power, **UNIT)
+    noise = weighted_noise(Buffered(horizon - 1), gaussian_mu(1.0, 1e-6), power=power, **UNIT)
     assert noise <= ours
     paper = paper_weighted_noise(horizon, power, 1.0, 1e-6, **UNIT)
     assert paper == pytest.approx(printed, rel=0.004)
     assert 5 < paper / noise < 6.5
-    # Following the iterates instead of a schedule costs at most a tenth in the worst case.
-    followed = weighted_noise(mechanism, gaussian_mu(1.0, 1e-6), power=power, scheduled=False, **UNIT)
-    assert noise <= followed <= 1.1 * noise
 
 
 @pytest.mark.parametrize("mechanism", [Buffered(50), Tree(50), LaplaceTree(50, 3)])
 def test_growing_noise_agrees_with_the_matrices(mechanism):
-    decoder, encoder = mechanism.matrices()
+    decoder, _ = mechanism.matrices()
     scales = np.maximum.accumulate(clipping_norms(50, 2.0, 1.0, 0.5, 2.0))
     dense = np.sqrt(decoder**2 @ scales**2)
     assert growing_deviations(mechanism, scales) == pytest.approx(dense, rel=1e-5)
-    order = 1 if mechanism.noise == "laplace" else 2
-    scaled = np.abs(encoder * scales / scales[:, None])
-    column = np.max(np.sum(scaled**order, axis=0)) ** (1 / order)
-    assert column <= scheduled_column_norm(mechanism, scales) <= column * (1 + 1e-9)

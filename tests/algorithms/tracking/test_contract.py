@@ -1,5 +1,6 @@
 """What every tracking learner promises, whichever algorithm it runs."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from tacit.algorithms import (
 )
 from tacit.algorithms.tracking import lower_bound_warning
 from tacit.environments.tracking import ShiftingBernoulli
-from tacit.errors import InvalidInput
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Tracking
 
@@ -33,7 +34,7 @@ PLANS = {
     "lazy, capped": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
     "on sums": TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
     "on sums, leader": TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
-    "recent leader": RecentLeader(PROBLEM, epsilon=2.0, block=50),
+    "recent leader": RecentLeader(PROBLEM, epsilon=2.0, block=6),
     "mirror, cube": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, batch=7),
     "mirror, laplace": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="laplace"),
     "mirror, gaussian": NoisyMirrorDescent(PROBLEM, eta=0.05, scale=2.0, noise="gaussian"),
@@ -41,19 +42,7 @@ PLANS = {
 
 
 SMALL = Tracking(n=3, horizon=40, switches=2)
-SHORT = {
-    "limited updates": lambda: LimitedUpdates(SMALL, epsilon=2.0),
-    "restarts": lambda: RestartOnShift(SMALL, epsilon=4.0, interval=4, slope=0.5, margin=1.0),
-    "lazy, markov": lambda: LazyFixedShare(SMALL, eta=0.3, force=0.1, batch=2),
-    "lazy, uniform": lambda: LazyFixedShare(SMALL, eta=0.3, force=0.1, prior="uniform"),
-    "on sums": lambda: TrackingOnSums(SMALL, eta=0.1, mix=0.1, scale=2.0, block=3),
-    "on sums, leader": lambda: TrackingOnSums(SMALL, eta=1.0, mix=0.1, scale=2.0, block=4, base="leader"),
-    "recent leader": lambda: RecentLeader(SMALL, epsilon=2.0, block=6),
-    "mirror, cube": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0),
-    "mirror, batches": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, batch=6),
-    "mirror, laplace": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="laplace"),
-    "mirror, gaussian": lambda: NoisyMirrorDescent(SMALL, eta=0.1, scale=2.0, noise="gaussian"),
-}
+SHORT = {**PLANS, "mirror, batches": NoisyMirrorDescent(PROBLEM, eta=0.1, scale=2.0, batch=6)}
 
 
 def uniform():
@@ -69,7 +58,9 @@ def shifting():
 class TestContract(LearnerContract):
     """Plans of each learner, short enough to run in a blink, and long ones."""
 
-    cases: ClassVar = {name: lambda make=make: (make(), small_losses(3)) for name, make in SHORT.items()}
+    cases: ClassVar = {
+        name: lambda plan=plan: (replace(plan, problem=SMALL), small_losses(3)) for name, plan in SHORT.items()
+    }
     long: ClassVar = {
         **{name: lambda plan=plan: (plan, list(uniform())) for name, plan in PLANS.items()},
         "mirror, one batch": lambda: (NoisyMirrorDescent(PROBLEM, eta=0.1, scale=1.5, batch=3000), list(uniform())),
@@ -108,6 +99,52 @@ def test_unknown_horizons_double():
         plan = make.calibrate(problem, epsilon=1.0, delta=0.0)
         assert len(plan.start(Randomness.replayable(1)).run(losses)) == 2000
         assert plan.guarantee.epsilon() <= 1.0
+
+
+GOOD = {
+    LimitedUpdates: {"epsilon": 1.0},
+    RestartOnShift: {"epsilon": 1.0, "interval": 5, "slope": 1.0, "margin": 1.0},
+    RecentLeader: {"epsilon": 1.0, "block": 10},
+    LazyFixedShare: {"eta": 0.1, "force": 0.1},
+    NoisyMirrorDescent: {"eta": 0.1, "scale": 1.0},
+    TrackingOnSums: {"eta": 0.1, "mix": 0.1, "scale": 1.0, "block": 5},
+}
+BAD = {
+    LimitedUpdates: {"epsilon": [-1.0]},
+    RestartOnShift: {
+        "epsilon": [0.0], "interval": [0], "slope": [-1.0], "margin": [float("nan")], "rounds_per_person": [0],
+        "shares": [(0.5, 0.5, 0.5), (0.5, 0.5), (0.5, 0.5, 0.0)],
+    },
+    RecentLeader: {"epsilon": [0.0], "block": [0, 1.5]},
+    LazyFixedShare: {"eta": [0.0, float("nan")], "force": [1.0], "batch": [0], "prior": ["flat"], "max_redraws": [-1]},
+    NoisyMirrorDescent: {
+        "eta": [0.0], "scale": [float("inf")], "noise": ["cauchy"], "batch": [0], "rounds_per_person": [0],
+    },
+    TrackingOnSums: {"eta": [0.0], "mix": [-1.0], "scale": [float("inf")], "block": [0], "base": ["none"]},
+}  # fmt: skip
+every = pytest.mark.parametrize("algorithm", BAD)
+
+
+@every
+def test_bad_parameters(algorithm):
+    for field, values in BAD[algorithm].items():
+        for bad in values:
+            with pytest.raises(InvalidInput, match=field):
+                algorithm(PROBLEM, **{**GOOD[algorithm], field: bad})
+
+
+@every
+def test_one_expert_is_free(algorithm):
+    problem = Tracking(n=1, horizon=10, switches=0, adversary="stochastic")
+    plan = algorithm.calibrate(problem, epsilon=1.0, delta=0.0)
+    assert plan.guarantee.epsilon() == float(plan.regret_bound) == 0.0
+    assert not plan.start(Randomness.replayable(1)).run(np.zeros((10, 1))).any()
+
+
+@pytest.mark.parametrize("algorithm", [kind for kind in BAD if kind is not RecentLeader])
+def test_limits_on_switches_that_cannot_be_promised_are_refused(algorithm):
+    with pytest.raises(PrivacyError, match="max_switches=2"):
+        algorithm.calibrate(PROBLEM, epsilon=1.0, delta=0.0, max_switches=2)
 
 
 def test_lower_bound_warning():

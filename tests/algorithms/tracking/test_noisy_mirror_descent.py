@@ -141,21 +141,12 @@ def test_the_largest_sum_of_many_noises_is_nearly_attained(kind):
 
 
 @pytest.mark.parametrize("numerics", ["exact", "float"])
-def test_noise_is_drawn_at_its_scale(numerics):
-    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="laplace", numerics=numerics)
+@pytest.mark.parametrize(("noise", "variance"), [("laplace", 18.0), ("gaussian", 9.0), ("cube", 9 * 14)])
+def test_noise_is_drawn_at_its_scale(noise, variance, numerics):
+    """Within 5%, at 200,000 coordinates; nine tenths of the scale would be off by 19%."""
+    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise=noise, numerics=numerics)
     drawn = plan.start(Randomness.replayable(1))._hidden.release(np.zeros((40_000, 5)))
-    # E|Lap(b)| = b with standard deviation b: 6 standard errors.
-    assert abs(np.abs(drawn).mean() - 3.0) < 6 * 3.0 / math.sqrt(200_000)
-    assert abs(0.8 * np.abs(drawn).mean() - 3.0) > 6 * 3.0 / math.sqrt(200_000)
-    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="gaussian", numerics=numerics)
-    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.zeros((40_000, 5)))
-    assert abs((drawn**2).mean() - 9.0) < 6 * 9.0 * math.sqrt(2 / 200_000)
-    plan = NoisyMirrorDescent(tracking(), eta=0.1, scale=3.0, noise="cube", numerics=numerics)
-    drawn = plan.start(Randomness.replayable(1))._hidden.release(np.zeros((40_000, 5)))
-    # The largest coordinate is Gamma(5) times the scale.
-    largest = np.abs(drawn).max(axis=1).mean()
-    assert abs(largest - 15.0) < 6 * 3.0 * math.sqrt(5 / 40_000)
-    assert abs(0.9 * largest - 15.0) > 6 * 3.0 * math.sqrt(5 / 40_000)
+    assert np.mean(drawn**2) == pytest.approx(variance, rel=0.05)
 
 
 def test_projection_is_the_divergence_minimiser():
@@ -269,15 +260,6 @@ def test_nothing_is_certified_where_laplace_has_no_moment():
     assert BatchNoise("cube", 2.0, 5).cost(0.5) < float("inf")
 
 
-def test_one_expert_and_arguments():
-    plan = NoisyMirrorDescent.calibrate(tracking(1, 10, 0), epsilon=1.0, delta=0.0)
-    assert plan.guarantee.epsilon() == 0.0
-    assert float(plan.regret_bound) == 0.0
-    assert not plan.start(Randomness.replayable(1)).run(np.zeros((10, 1))).any()
-    for bad in ({"eta": 0.0}, {"scale": float("inf")}, {"noise": "cauchy"}, {"batch": 0}, {"rounds_per_person": 0}):
-        with pytest.raises(InvalidInput, match=next(iter(bad))):
-            NoisyMirrorDescent(tracking(), **{"eta": 0.1, "scale": 1.0, **bad})
-    with pytest.raises(PrivacyError, match="max_switches=2"):
-        NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, max_switches=2)
+def test_no_other_noise_is_planned():
     with pytest.raises(InvalidInput, match="noise"):
         NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, noise="none")

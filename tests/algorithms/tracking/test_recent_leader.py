@@ -9,7 +9,6 @@ import pytest
 from tacit.algorithms.tracking import RecentLeader
 from tacit.auditing.script import ExactCurve, transcript_law
 from tacit.environments.tracking import ShiftingBernoulli
-from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
 from tacit.simulation.comparators import best_switching_sequence
@@ -79,11 +78,3 @@ def test_blocks_keep_a_limit_on_switches():
     learner = plan.start(Randomness.replayable(1))
     learner.run(Randomness.replayable(2).stream("losses").random((20_000, 10)))
     assert learner.switches <= 7
-
-
-def test_one_expert_and_arguments():
-    plan = RecentLeader.calibrate(tracking(1, 10, 0), epsilon=1.0, delta=0.0)
-    assert plan.guarantee.epsilon() == float(plan.regret_bound) == 0.0
-    for bad in ({"epsilon": 0.0}, {"block": 0}, {"block": 1.5}):
-        with pytest.raises(InvalidInput, match=next(iter(bad))):
-            RecentLeader(tracking(), **{"epsilon": 1.0, "block": 10, **bad})

@@ -266,33 +266,6 @@ def test_the_form_is_accessible_and_faults_would_be_found(driver, axe, tmp_path,
 
 
 @pytest.mark.slow
-def test_a_hostile_name_runs_nothing(driver, tmp_path):
-    with running(tmp_path / "decisions.db") as service:
-        name = "<img src=x onerror=document.title='broken'>\"'&"
-        browser.sign_in(driver, service.url, service.token)
-        until(lambda: text(driver, "#state") == "live")
-        service.store.open(name, PROBLEM, **TARGET, ledger=service.store.ledger(name, epsilon=3)).decide()
-        until(lambda: text(driver, "h3[id]") == name)
-        until(lambda: text(driver, "#ledgers h3") == name)
-        assert driver.title == "tacit: decisions and budgets"
-        driver.get("about:blank")
-
-
-@pytest.mark.slow
-def test_whose_token_is_revoked_is_asked_for_another(driver, tmp_path):
-    with running(tmp_path / "decisions.db") as service:
-        service.store.open("homepage", PROBLEM, **TARGET).decide()
-        token = service.tokens.make("read")
-        browser.sign_in(driver, service.url, token)
-        until(lambda: text(driver, "#state") == "live")
-        service.tokens.revoke(service.tokens.list()[-1].number)
-        until(lambda: "This page needs a token." in text(driver, "main"))
-        assert "homepage" not in driver.page_source
-        driver.get("about:blank")
-        browser.complaints(driver)
-
-
-@pytest.mark.slow
 def test_a_service_that_comes_again_is_found_again(driver, tmp_path):
     path = tmp_path / "decisions.db"
     with running(path) as service:

@@ -1,10 +1,8 @@
 """What the page says of regret and contracts is what plans certify, and it says for which rounds."""
 
-import pytest
-
 import tacit
 from tacit.accounting.rounding import rounded_up
-from tacit.server.page.views import certified, paragraph
+from tacit.server.page.views import certified
 
 
 def made(problem, **target):
@@ -35,26 +33,3 @@ def test_a_bound_that_says_nothing_says_so():
     plan = made(tacit.Experts(n=3, horizon=50), epsilon=0.05)
     assert plan.vacuous
     assert "says nothing" in certified(plan, 50).scope
-
-
-@pytest.mark.parametrize(
-    ("guarantee", "words"),
-    [
-        (made(tacit.Experts(n=3, horizon=100)).guarantee, ["delta = 1e-06", "any other", "in one round;"]),
-        (made(tacit.Arms(n=3, horizon=100)).guarantee, ["epsilon = 1.", "adaptive adversary"]),
-        (made(tacit.Experts(n=2, horizon=9), relation="zero-out").guarantee, ["a public constant"]),
-        (made(tacit.Experts(n=2, horizon=9), rounds_per_person=2).guarantee, ["in up to 2 rounds, together"]),
-    ],
-)
-def test_the_contract_is_a_paragraph(guarantee, words):
-    text = paragraph(guarantee)
-    assert all(word in text for word in words)
-    assert guarantee.released in text
-    assert guarantee.theorem in text
-    assert "\n" not in text
-    assert "NOT PRIVATE" not in text
-
-
-def test_replayable_noise_is_named_first():
-    learner = made(tacit.Experts(n=2, horizon=9)).start(tacit.Randomness.replayable(1))
-    assert paragraph(learner.guarantee).startswith("NOT PRIVATE")

@@ -23,7 +23,7 @@ def world(tmp_path, monkeypatch):
 
 def looked(world):
     watch = Watch(world.store, None, world.experiments)
-    watch.look(1.0)
+    watch.look()
     return watch
 
 
@@ -81,7 +81,7 @@ def test_only_what_changed_is_computed_again(world, monkeypatch):
     monkeypatch.setattr("tacit.server.page.watch.view", None)  # computing a view would fail
     policy = world.experiments.policy("home")
     world.experiments.reply("home", replies(policy, range(50)))
-    watch.look(1.0)
+    watch.look()
     assert watch.changes(stamp)[0] == []  # replies change nothing that is shown
     monkeypatch.undo()
     for act in (
@@ -92,7 +92,7 @@ def test_only_what_changed_is_computed_again(world, monkeypatch):
     ):
         before = watch.changes("")[1]
         act()
-        watch.look(1.0)
+        watch.look()
         assert "experiment" in [change.kind for change in watch.changes(before)[0]]
 
 
@@ -102,7 +102,7 @@ def test_a_new_experiment_appears_and_its_names_are_escaped(world):
     name = HOSTILE.replace("/", "")
     world.started(name=name, arms=(name, "b"))
     before = watch.changes("")[1]
-    watch.look(1.0)
+    watch.look()
     made, now, _ = watch.changes(before)[0]
     assert (made.kind, now.kind) == ("experiment-made", "experiment")
     for html in (made.content["html"], now.content["html"], watch.page(ADDRESS)):

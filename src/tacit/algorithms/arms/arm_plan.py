@@ -11,36 +11,24 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.curves import Curve, Gaussian, Pure
-from tacit.accounting.guarantee import EXACT, IDEALIZED, REPLACE
+from tacit.accounting.curves import Curve, Pure
+from tacit.accounting.guarantee import EXACT, REPLACE
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms, Options, Problem
 from tacit.runtime.learner import OptionLearner
 from tacit.runtime.plan import OptionPlan
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
 from tacit.runtime.target import Target
-from tacit.validation import (
-    FloatArray,
-    IntArray,
-    Rows,
-    check_choice,
-    check_number,
-    check_positive,
-    first_position,
-    invalid,
-)
+from tacit.validation import FloatArray, IntArray, Rows, check_number, check_positive, first_position, invalid
 
 NAN = float("nan")
-NOISES = ("geometric", "gaussian")
 WORST = "worst"  # what missing feedback counts as, unless a plan says otherwise
 MIDDLE = 0.5
 FEW = 16  # rounds that go faster one by one than as an array
@@ -92,6 +80,12 @@ class ArmPlan(OptionPlan):
         return release_of(self.problem, self, self.missing, batch)
 
     @property
+    def scale(self) -> float:
+        """b, the scale of the noise in a sum of losses in [0, 1]."""
+        release = self.release()
+        return 1 / release.rate / release.steps_per_round
+
+    @property
     def stated_numerics(self) -> str:
         """Bits, integer sums and geometric noise: what runs is what is proved."""
         return EXACT
@@ -110,50 +104,6 @@ class ArmPlan(OptionPlan):
             made["own privacy"] = small
         counted = [SmallInstance("enumerated arms", f"{label}, K=2, T={rounds}", plan) for label, plan in made.items()]
         return (*counted, replace(counted[0], attack="frequencies of arms"))
-
-
-@dataclass(frozen=True)
-class SumPlan(ArmPlan):
-    """A plan that releases sums with noise of a kind that can be chosen.
-
-    Attributes:
-        noise: "geometric" (pure), or "gaussian" at (epsilon, delta) for those who compose in mu.
-    """
-
-    noise: str = field(default="geometric", kw_only=True)
-
-    def _check_contract(self) -> None:
-        super()._check_contract()
-        check_choice(self.algorithm, "noise", self.noise, NOISES)
-        if self.noise == "gaussian" and self.delta == 0:
-            raise PrivacyError("Gaussian noise needs delta > 0; with delta = 0 use noise='geometric'.")
-
-    @property
-    def stated_numerics(self) -> str:
-        """Geometric noise is drawn exactly."""
-        return EXACT if self.noise == "geometric" else IDEALIZED
-
-    @cached_property
-    def mu(self) -> float:
-        """Of Gaussian noise: the largest one that meets (epsilon, delta)."""
-        return gaussian_mu(self.epsilon, self.delta)
-
-    @property
-    def curve(self) -> Curve:
-        """Pure epsilon, or Gaussian: standardised shifts k_i mu/m have squares that add up to at most mu^2."""
-        return Pure(self.epsilon) if self.noise == "geometric" else Gaussian(self.mu)
-
-    @property
-    def scale(self) -> float:
-        """b, the scale of the noise in a sum of losses in [0, 1] (Gaussian noise: its deviation)."""
-        release = self.release()
-        steps = 1 / release.rate if self.noise == "geometric" else self.rounds_per_person / self.mu
-        return steps / release.steps_per_round
-
-    @staticmethod
-    def _contract_of(target: Target, noise: str) -> dict[str, Any]:
-        """What a plan with this noise takes over from a target."""
-        return {**(pure(target) if noise == "geometric" else target.contract), "noise": noise}
 
 
 class LossLearner(OptionLearner):
@@ -238,12 +188,6 @@ class BitLearner(LossLearner):
         if self._centred:
             bits[missing] = 1
         return bits
-
-    def _noisy(self, total: int) -> float:
-        """A sum in steps with fresh noise: what may be released of it, once."""
-        if not isinstance(self.plan, SumPlan) or self.plan.noise == "geometric":
-            return self._draws.noisy(total)
-        return total + float(self._streams["gaussian"].standard_normal()) * self.plan.scale * self._steps
 
     def _consistent(self) -> bool:
         settled = [loss for loss in self._slots.values() if isinstance(loss, float)]

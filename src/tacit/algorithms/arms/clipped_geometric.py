@@ -18,7 +18,6 @@ from math import exp, expm1
 
 import numpy as np
 
-from tacit.accounting.curves import Pure
 from tacit.accounting.guarantee import REPLACE, Relation, as_relation
 from tacit.errors import PrivacyError
 from tacit.noise.discrete_laplace import SMALLEST_RATE, laplace_rate
@@ -33,33 +32,27 @@ LARGEST_BATCH = 10**6
 class ClippedGeometric:
     """The release of one batch mean in [0, 1].
 
-    Attributes:
-        batch: rounds B of the batch.
-        epsilon: what a person pays in all, over all batches in which they stand.
-        relation: which data sets are neighbours.
-        rounds_per_person: how many rounds one person may stand in, in this batch or others.
 
     >>> release = ClippedGeometric(batch=2, epsilon=1.0)
     >>> round(release.spread, 3), [round(float(value), 3) for value in release.values]
     (1.039, [-0.291, 0.5, 1.291])
     """
 
-    batch: int
-    epsilon: float
-    relation: Relation = REPLACE
-    rounds_per_person: int = 1
+    batch: int  # rounds B of the batch
+    epsilon: float  # what a person pays in all, over all batches in which they stand
+    relation: Relation = REPLACE  # which data sets are neighbours
+    rounds_per_person: int = 1  # how many rounds one person may stand in, in this batch or others
 
     def __post_init__(self) -> None:
         check_integer("ClippedGeometric", "batch", self.batch, at_most=LARGEST_BATCH)
         check_positive("ClippedGeometric", "epsilon", self.epsilon)
         check_integer("ClippedGeometric", "rounds_per_person", self.rounds_per_person)
         object.__setattr__(self, "relation", as_relation("ClippedGeometric", self.relation))
-        check_rate("ClippedGeometric", self.rate)
-
-    @property
-    def curve(self) -> Pure:
-        """Pure epsilon, however many batches are released, since a round enters only one of them."""
-        return Pure(self.epsilon)
+        if self.rate < SMALLEST_RATE:
+            raise PrivacyError(
+                f"ClippedGeometric needs epsilon / rounds_per_person of at least {SMALLEST_RATE:.3g} to draw its noise "
+                f"exactly. Got {self.rate:.3g} instead."
+            )
 
     @property
     def steps_per_round(self) -> int:
@@ -108,12 +101,3 @@ class ClippedGeometric:
     def spread(self) -> float:
         """B V, the number that enters the regret of a bandit learner: smaller is better."""
         return self.batch * self.variance
-
-
-def check_rate(owner: str, rate: float) -> None:
-    """Refuse a rate at which no geometric variable can be drawn exactly."""
-    if rate < SMALLEST_RATE:
-        raise PrivacyError(
-            f"{owner} needs epsilon / rounds_per_person of at least {SMALLEST_RATE:.3g} to draw its noise exactly. "
-            f"Got {rate:.3g} instead."
-        )

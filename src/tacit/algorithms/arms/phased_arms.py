@@ -1,31 +1,18 @@
 """Phased arms: play the arm of the smallest lower confidence bound, in batches that grow by half.
 
 Each arm is played in batches; its j-th batch ends when it has n_j rounds, n_{j+1} = ceil(1.5 n_j), and is released with
-fresh noise. Doubling with forgetting (AdaP-UCB, Azize and Basu 2022) throws all but the last batch away; here every
-batch stays in the estimate, with a weight that lets small noisy ones count little, and the confidence bound
+fresh noise of scale b. Doubling with forgetting (AdaP-UCB, Azize and Basu 2022) throws all but the last batch away;
+here every batch stays in the estimate, with a weight that lets small noisy ones count little, and the confidence bound
 is Chernoff's, for losses and noise together.
 
     each arm once: a batch of n_1;  then: the arm of the smallest index for its next batch (ties: the first arm)
     after its batch j: Y_j = (sum + noise)/m_j;  est = sum_i w_i Y_i,  w_i prop. to 1/(1/(4 m_i) + 2 b^2/m_i^2)
-    index = smallest q in [0, 1] with Lambda_j(q) <= L_j,  L_j = level + ln max(1, T/(K n_j))     # see phased_regret.py
-
-The indices of `PhasedArms` and its certified regret. Proof: docs/algorithms/phased-arms.md.
-
-After batch j of an arm (lengths m_1..m_j, n_j rounds in all) its estimate is sum_i w_i Y_i with noise of scale b in
-each sum. For s on one fixed public grid the Chernoff exponents are
-
+    index = smallest q in [0, 1] with Lambda_j(q) <= L_j,  L_j = level + ln max(1, T/(K n_j))
     Lambda_j(q) = max_s [ s est - sum_i m_i ln(1 - q + q e^{s w_i/m_i}) + sum_i ln(1 - (s w_i b/m_i)^2) ]
-    Psi_j(s) = sum_i [ s^2 w_i^2/(8 m_i) - ln(1 - (s w_i b/m_i)^2) ],   r_j = min_s (L_j + Psi_j(s))/s at s_j
 
-the index is the smallest q with Lambda_j(q) <= L_j, and for any c in (0, 1) the certified regret is
-
-    (T/c) Dbar + min_{lambda >= 0} [ lambda T + (K-1) max_x (x - lambda)^+ h(x) ]
-    Dbar = sum_j e^{-L_j} int_0^1 prod_i (1 + x (1 - e^{-s_j w_i/m_i}))^{-m_i} dx
-    h(x) = min(T, n_1 + sum_j m_{j+1} exp(-Psi*_j(((1-c) x - r_j)^+)))
-
-With a delay D, n_1 + D and m_{j+1} + D stand in h.
-For Gaussian noise of deviation b the last logarithm is -(s w_i b/m_i)^2/2. On grids everything is taken at its larger
-end: s_j one step down, left sums for the integral, h at the left and x at the right end of each cell.
+The certified regret, its proof and the letters c, Dbar, h, Psi_j and r_j: docs/algorithms/phased-arms.md. With a
+delay D, n_1 + D and m_{j+1} + D stand in h. On grids everything is taken at its larger end: s_j one step down, left
+sums for the integral, h at the left and x at the right end of each cell.
 """
 
 from __future__ import annotations
@@ -38,17 +25,16 @@ from math import ceil, inf, log, sqrt
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tacit.accounting.calibration import lowest, minimise
-from tacit.algorithms.arms.arm_plan import WORST, ArmLearner, SumPlan
+from tacit.algorithms.arms.arm_plan import WORST, ArmLearner, ArmPlan, pure
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, check_integer, check_level, check_number, invalid, real_array
+from tacit.validation import FloatArray, check_integer, check_level, check_number, invalid
 
 # Lengths of first batches that are tried: the same at every epsilon, so that a larger one never certifies more.
 FIRST_BATCHES = tuple(sorted({times << power for times in (2, 3) for power in range(60)}))
@@ -59,14 +45,14 @@ UNSEEN = -1.0  # an index below all others
 
 
 @dataclass(frozen=True)
-class PhasedArms(SumPlan):
+class PhasedArms(ArmPlan):
     """The arm of the smallest lower confidence bound, in growing batches none of which is forgotten.
 
-    Privacy contract: every decision and every noisy batch mean, pure epsilon (or Gaussian noise's curve), one round's
-    feedback, adaptive adversaries. Enforced: losses in their range (others raise), missing feedback counts as the
+    Privacy contract: every decision and every noisy batch mean, pure epsilon, one round's feedback, adaptive
+    adversaries. Enforced: losses in their range (others raise), missing feedback counts as the
     largest loss, or as `missing` says. Assumed for the regret only: independent losses, one law per arm, missing ones
     included.
-    Numerics: exact (geometric noise) or idealized (Gaussian).
+    Numerics: exact.
     Regret, against the arm of smallest mean: a sum over the gaps, in the worst case of them.
 
     Reference: Azize and Basu (2022), "When Privacy Meets Partial Information: A Refined Analysis of Differentially
@@ -107,31 +93,17 @@ class PhasedArms(SumPlan):
     @cached_property
     def schedule(self) -> Phases:
         """The batches of an arm, and what is known of them before any data."""
-        gaussian = self.noise == "gaussian"
         public = (self.problem.n, self.rounds, self.scale, self.first, self.ratio, self.level)
-        return Phases(*public, gaussian, self.problem.delay)
+        return Phases(*public, self.problem.delay)
 
     @cached_property
     def regret_bound(self) -> RegretBound:
         """The certified regret for any means."""
-        return self._bound(None, "whatever the means")
+        return self._bound("whatever the means")
 
-    def regret_bound_given(self, gaps: ArrayLike) -> RegretBound:
-        """Give the certified regret when the other arms' means exceed the smallest by these gaps, in units of loss.
-
-        Args:
-            gaps: n - 1 numbers, or one for all other arms.
-        """
-        listed, others = real_array("PhasedArms", "gaps", gaps, None), (self.problem.n - 1,)
-        if listed.shape not in ((), others) or not np.all((listed >= 0) & (listed <= self.problem.width)):
-            raise invalid(
-                "PhasedArms.regret_bound_given", "gaps", f"one number or n - 1, from 0 to {self.problem.width:g}", gaps
-            )
-        return self._bound(np.broadcast_to(listed / self.problem.width, others), "for the given gaps")
-
-    def _bound(self, gaps: FloatArray | None, means: str, least: float = 0.0) -> RegretBound:
+    def _bound(self, means: str, least: float = 0.0) -> RegretBound:
         bound = RegretBound(
-            self.problem.width * self.schedule.regret(gaps, least),
+            self.problem.width * self.schedule.regret(least),
             "(T/c) Dbar + min_l (l T + sum over arms of max_x (x - l)^+ h(x))",
             (
                 f"stochastic adversary, {means}",
@@ -145,7 +117,7 @@ class PhasedArms(SumPlan):
         """Give the certified regret if the means of all other arms exceed the smallest by at least `gap`."""
         width = self.problem.width
         check_number("PhasedArms.regret_if", "gap", gap, above=0.0, below=width, closed_low=True, closed_high=True)
-        return self._bound(None, f"all other means larger by {gap:g} at least", gap / width)
+        return self._bound(f"all other means larger by {gap:g} at least", gap / width)
 
     @property
     def uses_data(self) -> bool:
@@ -160,20 +132,11 @@ class PhasedArms(SumPlan):
     @property
     def expected_switches(self) -> float:
         """A sure bound: an arm with n rounds has ended at most 1 + log(n/n_1)/log(ratio) batches, concave in n."""
-        return switches(self.problem.n, self.rounds, self.first, self.ratio)
+        arms = self.problem.n
+        return arms * (1 + log(self.rounds / (arms * self.first)) / log(self.ratio))
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Arms,
-        target: Target,
-        *,
-        level: float = 3.0,
-        first: int | None = None,
-        ratio: float | None = None,
-        noise: str = "geometric",
-        missing: float | str = WORST,
-    ) -> PhasedArms:
+    def _calibrate(cls, problem: Arms, target: Target, *, missing: float | str = WORST) -> PhasedArms:
         if target.adversary != "stochastic" and problem.adversary != "stochastic":
             raise PrivacyError(
                 "PhasedArms has certified regret for stochastic losses only: say so with adversary='stochastic'."
@@ -185,20 +148,15 @@ class PhasedArms(SumPlan):
             raise PrivacyError(f"PhasedArms plays each of its {problem.n} arms {least}. Got {rounds} rounds instead.")
 
         def make(first: int, ratio: float) -> PhasedArms:
-            contract = cls._contract_of(target, noise)
-            return cls(problem, target.epsilon, first, ratio, level, missing=missing, **contract)
+            return cls(problem, target.epsilon, first, ratio, missing=missing, **pure(target))
 
-        ratios = (RATIOS if delay else RATIOS[:1]) if ratio is None else (ratio,)
-        if first is not None:
-            made = [make(first, growth) for growth in ratios]
-            return _within(min(made, key=lambda plan: (_exceeds(plan, target), float(plan.regret_bound))), target)
+        ratios = RATIOS if delay else RATIOS[:1]
         # Half of the rounds at most explore: with longer first batches nothing would be decided by data.
         shortest, longest = 1, max(1, most // 2)
         if target.max_switches is not None:
             shortest = longest = min(most, _shortest(problem.n, rounds, max(ratios), target.max_switches))
             longest = max(longest, most // 2)
-        lengths = [length for length in FIRST_BATCHES if shortest < length <= longest]
-        lengths = [shortest, *lengths]
+        lengths = [shortest, *(length for length in FIRST_BATCHES if shortest < length <= longest)]
         start = bisect_left(lengths, max(24 * make(1, ratios[0]).scale, 24, delay / 100))
 
         def probe(ratio: float) -> Callable[[int], tuple[float, int, float]]:
@@ -211,11 +169,15 @@ class PhasedArms(SumPlan):
 
         found = [_walk(probe(growth), min(start, len(lengths) - 1), len(lengths)) for growth in ratios]
         _, length, growth = min(found)
-        return _within(make(length, growth), target)
+        plan = make(length, growth)
+        if _exceeds(plan, target):
+            switches = ceil(plan.expected_switches)
+            raise PrivacyError(f"PhasedArms may switch {switches} times, more than max_switches={target.max_switches}.")
+        return plan
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give two arms with first batches of one round; normal noise has no finite law, but hides the same sums."""
-        counted = {"first": 1, "noise": "geometric", "delta": 0.0}
+    def small_instances(self) -> tuple[SmallInstance, ...]:
+        """Give two arms with first batches of one round."""
+        counted = {"first": 1, "delta": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted)
 
     def _learner(self, randomness: Randomness) -> PhasedArmsLearner:
@@ -226,7 +188,6 @@ class PhasedArmsLearner(ArmLearner):
     """Holds an arm for a batch; everything it keeps besides the open batch is a function of releases."""
 
     plan: PhasedArms
-    _stream_names = ("gaussian",)
     _state = (*ArmLearner._state, "_done", "_sums", "_indices", "_unused")
 
     def __init__(self, plan: PhasedArms, randomness: Randomness) -> None:
@@ -256,12 +217,6 @@ class PhasedArmsLearner(ArmLearner):
             means[seen] = self._sums[seen] / self._weights[self._done[seen] - 1]
             return low + (high - low) * means
 
-    @property
-    def indices(self) -> FloatArray:
-        """The lower confidence bound of each arm, in [0, 1]; -1 before its first batch is released."""
-        with self._looking("indices"):
-            return self._indices.copy()
-
     def _consistent(self) -> bool:
         lengths, ends = self._schedule.lengths, (0, *self._schedule.ends)
         if not (super()._consistent() and np.all(self._done >= 0) and np.all(self._done < len(lengths))):
@@ -274,7 +229,7 @@ class PhasedArmsLearner(ArmLearner):
     def _release(self, total: int) -> None:
         arm, schedule = self._action, self._schedule
         done = int(self._done[arm])
-        mean = self._noisy(total) / (self._steps * schedule.lengths[done])
+        mean = self._draws.noisy(total) / (self._steps * schedule.lengths[done])
         self._sums[arm] += schedule.precisions[done] * mean
         self._done[arm] += 1
         estimate = float(self._sums[arm] / self._weights[done])
@@ -297,11 +252,6 @@ def _walk(probe: Callable[[int], tuple[float, int, float]], start: int, count: i
     return min(found.values())
 
 
-def switches(arms: int, rounds: int, first: int, ratio: float) -> float:
-    """How many batches are complete after so many rounds, at most: one switch each."""
-    return arms * (1 + log(rounds / (arms * first)) / log(ratio))
-
-
 def _shortest(arms: int, rounds: int, ratio: float, most: int) -> int:
     """The shortest first batch with at most so many switches (the longest there is, if none has)."""
     length: float = rounds / arms * ratio ** (1 - most / arms)
@@ -312,14 +262,6 @@ def _exceeds(plan: PhasedArms, target: Target) -> bool:
     return target.max_switches is not None and plan.expected_switches > target.max_switches
 
 
-def _within(plan: PhasedArms, target: Target) -> PhasedArms:
-    if _exceeds(plan, target):
-        raise PrivacyError(
-            f"PhasedArms may switch {ceil(plan.expected_switches)} times, more than max_switches={target.max_switches}."
-        )
-    return plan
-
-
 SLOPES, GAPS, CELLS = 200, 1500, 1000
 FEW_GAPS = 150  # where searches compare
 BISECTIONS = 40
@@ -328,21 +270,13 @@ _SHARES = (0.05, 0.6)  # where the best c lies
 
 @dataclass(frozen=True)
 class Phase:
-    """What is known of an arm after j batches, before any data.
+    """What is known of an arm after j batches, before any data."""
 
-    Attributes:
-        slopes: the grid of s.
-        tilts: s w_i/m_i for each s and batch.
-        noise: the logarithm of the noise's moment generating function at each s, at most.
-        lengths: m_1..m_j.
-        level: L_j.
-    """
-
-    slopes: FloatArray
-    tilts: FloatArray
-    noise: FloatArray
-    lengths: FloatArray
-    level: float
+    slopes: FloatArray  # the grid of s
+    tilts: FloatArray  # s w_i/m_i for each s and batch
+    noise: FloatArray  # the logarithm of the noise's moment generating function at each s, at most
+    lengths: FloatArray  # m_1..m_j
+    level: float  # L_j
 
     def index(self, estimate: float) -> float:
         """The lower confidence bound of an arm with this estimate."""
@@ -397,27 +331,15 @@ class Phase:
 
 @dataclass(frozen=True)
 class Phases:
-    """The public schedule of `PhasedArms`.
+    """The public schedule of `PhasedArms`."""
 
-    Attributes:
-        arms: K.
-        rounds: T.
-        scale: b, of the noise in a sum of losses in [0, 1]: of Laplace noise, or the deviation of Gaussian noise.
-        first: n_1, rounds of an arm's first batch.
-        ratio: alpha, by which the rounds of an arm grow from batch to batch.
-        level: L_0; L_j = L_0 + ln max(1, T/(K n_j)).
-        gaussian: whether the noise is Gaussian.
-        delay: D; after a batch its arm is played for so many rounds more, until the batch is back.
-    """
-
-    arms: int
-    rounds: int
-    scale: float
-    first: int
-    ratio: float
-    level: float
-    gaussian: bool
-    delay: int = 0
+    arms: int  # K
+    rounds: int  # T
+    scale: float  # b, of the noise in a sum of losses in [0, 1]
+    first: int  # n_1, rounds of an arm's first batch
+    ratio: float  # alpha, by which the rounds of an arm grow from batch to batch
+    level: float  # L_0; L_j = L_0 + ln max(1, T/(K n_j))
+    delay: int = 0  # D; after a batch its arm is played for so many rounds more, until the batch is back
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
@@ -441,7 +363,7 @@ class Phases:
     @property
     def variance(self) -> float:
         """That of the noise in a sum, at most."""
-        return self.scale**2 * (1 if self.gaussian else 2)
+        return self.scale**2 * 2
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
@@ -455,16 +377,14 @@ class Phases:
         level = self.level + log(max(1.0, self.rounds / (self.arms * self.ends[j - 1])))
         # The slope that a sub-Gaussian estimate of this variance would use; small means use larger ones.
         typical = sqrt(2 * level * self.precisions[:j].sum())
-        most = 40.0 if self.gaussian else 0.9999 / self.scale
-        top = min(30 * typical, most / per_slope.max())
+        top = min(30 * typical, 0.9999 / self.scale / per_slope.max())
         slopes = np.geomspace(min(typical, top) / 10, top, SLOPES)
         tilts = slopes[:, None] * per_slope
-        spread = (tilts * self.scale) ** 2
-        noise = spread / 2 if self.gaussian else -np.log1p(-spread)
+        noise = -np.log1p(-((tilts * self.scale) ** 2))
         return Phase(slopes, tilts, np.asarray(noise.sum(axis=1)), m, level)
 
-    def regret(self, gaps: FloatArray | None = None, least: float = 0.0, cells: int = GAPS) -> float:
-        """The certified regret in units of the loss range: for any means, or for these gaps of the other arms.
+    def regret(self, least: float = 0.0, cells: int = GAPS) -> float:
+        """The certified regret in units of the loss range.
 
         `least`: all gaps are at least so large. `cells`: of the grid of gaps; fewer certify more.
         """
@@ -473,15 +393,12 @@ class Phases:
         excess = sum(phase.excess(CELLS * cells // GAPS) for phase in self.phases)
 
         def certified(c: float, cells: int = FEW_GAPS) -> float:
-            return self.rounds / c * excess + self._others(c, gaps, least, cells)
+            return self.rounds / c * excess + self._others(c, least, cells)
 
         return certified(minimise(certified, *_SHARES, tolerance=0.1), cells)
 
-    def _others(self, c: float, gaps: FloatArray | None, least: float, cells: int) -> float:
+    def _others(self, c: float, least: float, cells: int) -> float:
         """What the arms cost, at the best lambda, whose gap exceeds the error of the best arm's index."""
-        if gaps is not None:
-            plays = self._plays((1 - c) * gaps)
-            return lowest(lambda price: price * self.rounds + float(np.maximum(gaps - price, 0.0) @ plays))
         x = np.append(0.0, np.geomspace(1e-5, 1.0, cells))
         x = np.append(least, x[x > least])
         left, right = (x[:-1], x[1:]) if len(x) > 1 else (x, x)

@@ -40,15 +40,10 @@ _CELL_EXCESS = 1e-4
 
 @dataclass(frozen=True)
 class StepCost(ABC):
-    """What one step may cost in the analysis, as a function of the learning rate.
+    """What one step may cost in the analysis, as a function of the learning rate."""
 
-    Attributes:
-        arms: K, the number of classes.
-        release: how the mean of a batch is released.
-    """
-
-    arms: int
-    release: ClippedGeometric
+    arms: int  # K, the number of classes
+    release: ClippedGeometric  # how the mean of a batch is released
 
     @property
     @abstractmethod

@@ -42,21 +42,13 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Releases:
-    """The released versions, oldest first; all of it is public.
+    """The released versions, oldest first; all of it is public."""
 
-    Attributes:
-        sums: S, the noisy sums of scores in [0, 1], one row a version and one column an arm.
-        shares: p, as they were served.
-        used: which cells count: the arm was served, not killed, and the version was counting.
-        variances: tau^2, that of the noise in one sum of each version.
-        people: N0, expected persons a version; it scales estimates only.
-    """
-
-    sums: FloatArray
-    shares: FloatArray
-    used: Flags
-    variances: FloatArray
-    people: float
+    sums: FloatArray  # S, the noisy sums of scores in [0, 1], one row a version and one column an arm
+    shares: FloatArray  # p, as they were served
+    used: Flags  # which cells count: the arm was served, not killed, and the version was counting
+    variances: FloatArray  # tau^2, that of the noise in one sum of each version
+    people: float  # N0, expected persons a version; it scales estimates only
 
     def __post_init__(self) -> None:
         sums = real_array("Releases", "sums", self.sums, (None, None))
@@ -96,25 +88,17 @@ class Releases:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The least-squares fit of Y_av = mu_a + g_v.
+    """The least-squares fit of Y_av = mu_a + g_v."""
 
-    Attributes:
-        arms: the arms that took part: those with a used cell.
-        means: mu of these arms, up to a constant that all share.
-        covariance: of the means.
-    """
-
-    arms: IntArray
-    means: FloatArray
-    covariance: FloatArray
+    arms: IntArray  # the arms that took part: those with a used cell
+    means: FloatArray  # mu of these arms, up to a constant that all share
+    covariance: FloatArray  # of the means
 
 
 def fit(releases: Releases, *, forgetting: float = 1.0) -> Fit:
     """Fit a mean to each arm and a level to each version; weights never look at an arm's own sums.
 
-    Args:
-        releases: what was released.
-        forgetting: by which the weight of a version shrinks with each later one (1: nothing is forgotten).
+    The weight of a version shrinks by `forgetting` with each later one (1: nothing is forgotten).
     """
     arms = np.flatnonzero(releases.used.any(axis=0))
     counts, scores = releases.counts[:, arms], releases.scores[:, arms]
@@ -156,28 +140,16 @@ def best(found: Fit, active: Sequence[int]) -> dict[int, float]:
 def next_shares(
     releases: Releases,
     *,
-    active: Flags,
-    served: FloatArray,
-    default: int | None = 0,
-    beaten: bool = False,
-    hold: float = HOLD,
-    kept: float = LEAST_KEPT,
-    changing: bool = False,
-    least_share: float | None = None,
+    active: Flags,  # the arms that may be served
+    served: FloatArray,  # the shares of the version before (0: a fresh arm)
+    default: int | None = 0,  # the arm that is held at `hold` (None: no arm is)
+    beaten: bool = False,  # whether the leader was ever declared better than the default
+    hold: float = HOLD,  # the default's share until it is beaten, at most 1/K; 0 to optimise only
+    kept: float = LEAST_KEPT,  # how much of its share an arm keeps at least, from one version to the next
+    changing: bool = False,  # whether arms change: versions are then forgotten, and every arm keeps one per cent
+    least_share: float | None = None,  # of every arm (None: 1% of an equal share, or 1% if arms change)
 ) -> FloatArray:
-    """The shares of the next version.
-
-    Args:
-        releases: what was released so far.
-        active: the arms that may be served.
-        served: the shares of the version before (0: a fresh arm).
-        default: the arm that is held at `hold` (None: no arm is).
-        beaten: whether the leader was ever declared better than the default.
-        hold: the default's share until it is beaten, at most 1/K; 0 to optimise only.
-        kept: how much of its share an arm keeps at least, from one version to the next.
-        changing: whether arms change: versions are then forgotten, and every arm keeps one per cent.
-        least_share: of every arm (None: one per cent of an equal share, or one per cent if arms change).
-    """
+    """The shares of the next version."""
     count, k = int(active.sum()), len(active)
     listed = np.flatnonzero(active)
     seen = releases.used.any(axis=0) & active
@@ -214,32 +186,19 @@ def policy(shares: FloatArray) -> IntArray:
 
 @dataclass(frozen=True)
 class Result:
-    """What is known of an arm against the default, at all looks together.
+    """What is known of an arm against the default, at all looks together."""
 
-    Attributes:
-        effect: the difference of mean scores, a weighted mean over versions.
-        low: the lower end of its interval.
-        high: the upper end.
-        lift: the interval of the relative difference (None: not known yet).
-        verdict: "better", "worse" or "open".
-    """
-
-    effect: float
-    low: float
-    high: float
-    lift: tuple[float, float] | None
-    verdict: str
+    effect: float  # the difference of mean scores, a weighted mean over versions
+    low: float  # the lower end of its interval
+    high: float  # the upper end
+    lift: tuple[float, float] | None  # the interval of the relative difference (None: not known yet)
+    verdict: str  # "better", "worse" or "open"
 
 
 def result(releases: Releases, arm: int, default: int = 0, *, level: float = 0.05, with_lift: bool = True) -> Result:
     """An arm against the default: a normal-mixture confidence sequence, valid at every look.
 
-    Args:
-        releases: what was released.
-        arm: which arm.
-        default: against which one.
-        level: of this comparison; for all arms together divide by how many there are.
-        with_lift: whether the interval of the relative difference is searched for.
+    `level` is that of this comparison: for all arms together divide it by how many there are.
     """
     both = np.flatnonzero(releases.used[:, arm] & releases.used[:, default])
     if not len(both):
@@ -293,10 +252,7 @@ def _lift(omega: FloatArray, one: FloatArray, other: FloatArray, radius: Any) ->
 def sample_ratio(counts: IntArray, shares: FloatArray, *, level: float = ALARM) -> Flags:
     """Which arms have had too many or too few persons for their shares, at any look; public counts only.
 
-    Args:
-        counts: persons of each version and arm.
-        shares: as they were served.
-        level: the chance of any false alarm, ever.
+    `counts` are persons of each version and arm, and `level` is the chance of any false alarm, ever.
     """
     totals = counts.sum(axis=1, keepdims=True)
     excess = (counts - shares * totals).sum(axis=0)
@@ -322,12 +278,7 @@ def noise_deviation(versions: int, epsilon: float, delta: float) -> tuple[str, f
 def version_length(arms: int, people: float, score: float, epsilon: float, delta: float = 0.0) -> int:
     """Days of a version: the shortest of 1, 2, 3 and 7 whose sums are not lost in their noise.
 
-    Args:
-        arms: K.
-        people: persons a day.
-        score: the expected score of a person.
-        epsilon: of a month.
-        delta: of a month.
+    There are so many `people` a day with an expected `score` each, and a month has (epsilon, delta).
     """
     for days, versions in LENGTHS.items():
         _, deviation = noise_deviation(versions, epsilon, delta)
@@ -365,28 +316,17 @@ class PairedArms:
     Every arm that is awake has the base share in every version, the leader gets the rest. An arm sleeps for good when
     it is behind the leader by more than a public threshold, over the same versions with the same weights, so that
     levels cancel. Everything is a function of released sums.
-
-    Attributes:
-        arms: K.
-        versions: V, how many there are.
-        people: persons in each version, at least.
-        mean_at_most: no mean score in any version exceeds it.
-        deviation: of the noise in one sum.
-        gaussian: whether the noise is Gaussian; otherwise it is Laplace's or two-sided geometric.
-        lag: how many versions after its own a version's shares may use a release (1: the next one).
-        rest: what the leader gets besides, in units of all base shares together.
-        caution: how unlikely it is that the best arm is put to sleep; larger waits longer.
     """
 
-    arms: int
-    versions: int
-    people: int
-    mean_at_most: float = 1.0
-    deviation: float = 0.0
-    gaussian: bool = False
-    lag: int = 1
-    rest: float = 0.5
-    caution: float = 4.0
+    arms: int  # K
+    versions: int  # V, how many there are
+    people: int  # persons in each version, at least
+    mean_at_most: float = 1.0  # no mean score in any version exceeds it
+    deviation: float = 0.0  # of the noise in one sum
+    gaussian: bool = False  # whether the noise is Gaussian; otherwise it is Laplace's or two-sided geometric
+    lag: int = 1  # how many versions after its own a version's shares may use a release (1: the next one)
+    rest: float = 0.5  # what the leader gets besides, in units of all base shares together
+    caution: float = 4.0  # how unlikely it is that the best arm is put to sleep; larger waits longer
 
     def __post_init__(self) -> None:
         for name, least in (("arms", 2), ("versions", 1), ("people", 1), ("lag", 1)):
@@ -440,11 +380,7 @@ class PairedArms:
         return float(((self._level(known) + known * self._exponents) / self._slopes).min())
 
     def regret(self, gaps: FloatArray | None = None) -> float:
-        """The certified regret over all versions, in scores: Theorem 3.
-
-        Args:
-            gaps: by how much the other arms' mean scores are behind the best one's (None: whatever they are).
-        """
+        """The certified regret over all versions, in scores, for other arms behind by `gaps` (None: any): Theorem 3."""
         x = np.geomspace(self.mean_at_most * 1e-5, self.mean_at_most, 500)
         cells = np.append(0.0, x)
         left, right = cells[:-1], cells[1:]

@@ -170,7 +170,6 @@ class BanditFW(RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret."""
         return RegretBound(
             self.certified.regret(self.zeta, self.eta),
             "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",
@@ -254,7 +253,7 @@ class BanditFW(RunningSumPlan):
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of eight batches at the plan's own privacy."""
         problem = few_rounds(self.problem, 64)
         return self._summed(problem, batches_of(problem.horizon or 1)[0] - 1 - DELAY)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.losses.loss import Loss, RowLoss, asks_user
+from tacit.losses.loss import Loss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Problem
 from tacit.runtime.learner import Learner
@@ -64,7 +64,7 @@ class ConvexLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss made of callables is asked about the points that were played."""
-        return asks_user(self._loss)
+        return not isinstance(self._loss, RowLoss)
 
     def _check(self, feedback: Any) -> Any:
         if isinstance(self._loss, RowLoss):
@@ -72,7 +72,7 @@ class ConvexLearner(Learner):
         return [feedback]
 
     def _check_many(self, feedback: Any) -> Any:
-        if isinstance(self._loss, RowLoss) and not self._shows:
+        if isinstance(self._loss, RowLoss):
             return self._loss.pack(feedback, self._domain.dimension, many=True)
         return list(feedback)
 

@@ -31,7 +31,7 @@ from tacit.losses.loss import RowLoss, clip_rows, finite_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords, VectorRecords
-from tacit.noise.running_sums.running_sum import Grid, check_mechanism
+from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.noise.sampler_bounds import chi_mean
 from tacit.problems import Convex
 from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
@@ -129,7 +129,6 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
 
     @property
     def proper(self) -> bool:
-        """Whether decisions are projected."""
         return self.projected
 
     @property
@@ -198,7 +197,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         """The expected regret of a practical rate, if any."""
         if self.rate != "practical":
             return ""
-        idle = rounded_up(not_projected(self._setting).at(self.eta))
+        idle = rounded_up(self._free.at(self.eta))
         return f"expected near {idle} while the projection is idle; not certified"
 
     @property
@@ -206,33 +205,71 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         """The largest norm of a gradient; on a lattice they may be longer by half a step in each coordinate."""
         return max(self.lipschitz, self.grid.units * self.grid.step)
 
+    @property
+    def _moves(self) -> int:
+        """T of the game whose rounds are batches: G, beta and F are those of sums of `batch` losses."""
+        return tosses(self.rounds, self.batch) + 1
+
     @cached_property
-    def _setting(self) -> Setting:
-        """The numbers of the game whose rounds are batches: their losses are sums of `batch` losses."""
-        problem, domain, batch = self.problem, self.problem.domain, self.batch
-        constants = problem.constants if self.projected else problem.everywhere
-        return Setting(
-            radius=domain.radius,
-            diameter=domain.diameter,
-            lipschitz=batch * self._longest,
-            smoothness=batch * constants.smoothness,
-            height=batch * problem.loss.height(domain),
-            directions=1 if problem.loss.family in ("glm", "linear") else domain.hull_dimension,
-            dimension=domain.hull_dimension,
-            rounds=tosses(self.rounds, batch) + 1,
-            mechanism=self.mechanism,
-            grid=self.grid,
-            delay=self.problem.delay,
-            batch=batch,
-        )
+    def _deviations(self) -> FloatArray:
+        """std_t: of one coordinate of the noise in each sum."""
+        return self.mechanism.standard_deviations(self.grid.scale)
+
+    @property
+    def _smoothness(self) -> float:
+        return self.batch * (self.problem.constants if self.projected else self.problem.everywhere).smoothness
+
+    @property
+    def _variation(self) -> float:
+        """G^2 T of the exact leader; 2 G^2 D T more for late gradients, which find it up to eta G D away."""
+        return (self.batch * self._longest) ** 2 * self._moves * (1 + 2 * self.problem.delay)
+
+    @property
+    def _roundings(self) -> float:
+        """G times how far roundings of the noise move all points, for eta = 1."""
+        root, moved = sqrt(self.problem.domain.hull_dimension), self.grid.disturbance(self.mechanism)
+        return self.batch * self._longest * self._moves * root * moved
+
+    @property
+    def _lost(self) -> float:
+        """By how much the gradients of a round may be shortened, in l2."""
+        return self.batch * sqrt(self.problem.domain.hull_dimension) * self.grid.lost
 
     @cached_property
     def _terms(self) -> Terms:
+        """The certificate; projected points pay D times what each gradient loses on the lattice."""
         if not self.projected:
-            return not_projected(self._setting)
+            return self._free
+        domain, d, bend = self.problem.domain, self.problem.domain.hull_dimension, 0.0
+        steps = self.mechanism.steps
+        # Noise that never falls is coupled as a sum of increments, if losses are fixed in advance.
+        coupled = d * float(self.grid.scale * self.mechanism.largest_row_norm) ** 2 / 2 if steps else 0.0
         if self.streams == 2:
-            return two_streams(self._setting)
-        return linear_losses(self._setting) if self._sharp else any_losses(self._setting)
+            # Given the first stream losses are linear for the second; the points of both differ by eta times noises.
+            noise, apart = coupled, self._deviations + sqrt(2.0) * self.grid.disturbance(self.mechanism)
+            bend = self._smoothness * d * float(apart @ apart)
+        elif self._sharp:
+            noise = coupled
+        else:  # every convex loss, adaptive adversaries: each point moves by at most eta times the length of its noise
+            size = chi_mean(d) if self.mechanism.noise == "gaussian" else sqrt(d)
+            noise = self.batch * self._longest * size * float(self._deviations.sum()) if steps else 0.0
+        variation = self._variation + 2 * (noise + self._roundings)
+        return Terms(domain.radius, variation, bend, self._moves * domain.diameter * self._lost)
+
+    @property
+    def _free(self) -> Terms:
+        """Smooth losses fixed in advance, points that are not projected: the noise enters at second order only."""
+        problem, noise = self.problem, self._deviations
+        directions = 1 if problem.loss.family in ("glm", "linear") else problem.domain.hull_dimension
+        return FreeTerms(
+            problem.domain.radius,
+            self._variation + 2 * self._roundings,
+            self._smoothness / 2 * directions * float(noise @ noise),
+            lost=self._lost,
+            height=self.batch * problem.loss.height(problem.domain),
+            lipschitz=self.batch * self._longest,
+            rounds=self._moves,
+        )
 
     @classmethod
     def _calibrate(
@@ -285,7 +322,7 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         made = [replace(form, eta=eta or form._terms.best_rate, rate=chosen) for form in _forms(plain, streams)]
         return min(made, key=lambda plan: plan.regret_bound.searched)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of few rounds at the plan's own privacy."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = tosses(problem.horizon or 1, batch)
@@ -318,6 +355,15 @@ class PrivateFTRLLearner(ConvexLearner):
         self._action = np.array(self._domain.centre)
         self._opens = self._delay > 0
         self._points = np.zeros((self._delay + 1 if self._opens else 0, self._domain.dimension))  # of open rounds
+
+    def _gather(self) -> dict[str, Any]:
+        content = super()._gather()
+        if self._batch == 1:  # nothing waits between two rounds
+            del content["_pending"], content["_waiting"]
+        return content
+
+    def _scatter(self, content: dict[str, Any]) -> None:
+        super()._scatter({"_pending": self._pending, "_waiting": self._waiting, **content})
 
     def _at_opening(self, number: int) -> None:
         self._points[number % len(self._points)] = self._asked
@@ -468,7 +514,7 @@ def _practical(plain: PrivateFTRL, streams: int | None, eta: float | None) -> Pr
             "rate='certified'."
         )
     projected = replace(plain, projected=True, rate="practical")
-    return replace(projected, eta=not_projected(projected._setting).best_rate)
+    return replace(projected, eta=projected._free.best_rate)
 
 
 @dataclass(frozen=True)
@@ -512,7 +558,6 @@ class FreeTerms(Terms):
     rounds: int = 0
 
     def at(self, eta: float) -> float:
-        """The bound at this rate."""
         drift = eta * self.rounds * self.lost
         square = self.radius**2 + 2 * eta * (self.rounds * self.height + eta**2 * self.bend) + eta**2 * self.variation
         distance = drift + sqrt(drift**2 + square)
@@ -528,109 +573,3 @@ class FreeTerms(Terms):
     @property
     def _shortened(self) -> float:
         return self.lipschitz * self.lost * self.rounds * (self.rounds - 1) / 2
-
-
-@dataclass(frozen=True)
-class Setting:
-    """The public numbers that the bounds are made of.
-
-    Attributes:
-        radius: R, of the domain.
-        diameter: D, of the domain.
-        lipschitz: G, the norm of the gradients.
-        smoothness: beta, how fast they change.
-        height: F, how far a loss on the domain may lie above its smallest value anywhere.
-        directions: c, in how many directions a gradient may change: 1 for generalised linear losses, d for others.
-        dimension: d.
-        rounds: T.
-        mechanism: the running sum; T - 1 steps.
-        grid: its lattice, for one stream.
-        delay: D, how many rounds late gradients may come.
-        batch: how many gradients each round of this game adds up; G, beta, F and T are those of the sums.
-    """
-
-    radius: float
-    diameter: float
-    lipschitz: float
-    smoothness: float
-    height: float
-    directions: int
-    dimension: int
-    rounds: int
-    mechanism: RunningSum
-    grid: Grid
-    delay: int = 0
-    batch: int = 1
-
-    @cached_property
-    def deviations(self) -> FloatArray:
-        """std_t: of one coordinate of the noise in each sum."""
-        return self.mechanism.standard_deviations(self.grid.scale)
-
-    @property
-    def gradients(self) -> float:
-        """G^2 T: V of the exact leader; 2 G^2 D T more for late gradients, which find it up to eta G D away."""
-        return self.lipschitz**2 * self.rounds * (1 + 2 * self.delay)
-
-    @property
-    def moved(self) -> float:
-        """By how much roundings move a coordinate of a sum at most."""
-        return self.grid.disturbance(self.mechanism)
-
-    @property
-    def roundings(self) -> float:
-        """G times how far roundings of the noise move all points, for eta = 1."""
-        return self.lipschitz * self.rounds * sqrt(self.dimension) * self.moved
-
-    @property
-    def lost(self) -> float:
-        """By how much the gradients of a round may be shortened, in l2."""
-        return self.batch * sqrt(self.dimension) * self.grid.lost
-
-
-def any_losses(setting: Setting) -> Terms:
-    """Every convex loss, adaptive adversaries: each point moves by at most eta times the length of its noise."""
-    size = chi_mean(setting.dimension) if setting.mechanism.noise == "gaussian" else sqrt(setting.dimension)
-    noise = setting.lipschitz * size * float(setting.deviations.sum()) if setting.mechanism.steps else 0.0
-    return _projected(setting, noise)
-
-
-def linear_losses(setting: Setting) -> Terms:
-    """Linear losses fixed in advance, noise that never falls: the noise is coupled as a sum of increments."""
-    return _projected(setting, _last_variance(setting) / 2)
-
-
-def two_streams(setting: Setting) -> Terms:
-    """Smooth losses fixed in advance: given the first stream they are linear for the second.
-
-    Where gradients are taken and what is played differ by at most eta times the difference of two noises.
-    """
-    apart = setting.deviations + sqrt(2.0) * setting.moved
-    bend = setting.smoothness * setting.dimension * float(apart @ apart)
-    return _projected(setting, _last_variance(setting) / 2, bend)
-
-
-def not_projected(setting: Setting) -> Terms:
-    """Smooth losses fixed in advance, points that are not projected: the noise enters at second order only."""
-    noise = setting.deviations
-    return FreeTerms(
-        setting.radius,
-        setting.gradients + 2 * setting.roundings,
-        setting.smoothness / 2 * setting.directions * float(noise @ noise),
-        lost=setting.lost,
-        height=setting.height,
-        lipschitz=setting.lipschitz,
-        rounds=setting.rounds,
-    )
-
-
-def _projected(setting: Setting, noise: float, bend: float = 0.0) -> Terms:
-    """The exact leader, eta times what the noise adds, and the lattice: D times what each gradient loses."""
-    variation = setting.gradients + 2 * (noise + setting.roundings)
-    return Terms(setting.radius, variation, bend, setting.rounds * setting.diameter * setting.lost)
-
-
-def _last_variance(setting: Setting) -> float:
-    if not setting.mechanism.steps:
-        return 0.0
-    return setting.dimension * float(setting.grid.scale * setting.mechanism.largest_row_norm) ** 2

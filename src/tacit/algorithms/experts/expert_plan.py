@@ -55,23 +55,16 @@ class ExpertPlan(OptionPlan):
 
     def _enumerable(
         self,
-        most_rounds: int,
         loud: dict[str, Any],
         own: dict[str, Any] | None = None,
         *,
         rounds: int = 6,
         also: tuple[Attack, ...] = (),
     ) -> tuple[SmallInstance, ...]:
-        """The instances of a learner whose outcomes can be counted.
+        """The instances whose outcomes can be counted: at `loud` parameters, where mistakes show, and at its `own`.
 
-        Args:
-            most_rounds: as long as the longest of them may be.
-            loud: parameters at which mistakes show.
-            own: what changes at a small size if the other parameters are the plan's own.
-            rounds: so many make transcripts that are counted in hundreds (batches of two: three batches).
-            also: further attacks on the loud instance.
+        So many `rounds` make hundreds of transcripts; `also` names further attacks on the loud one.
         """
-        check_integer(self.algorithm, "most_rounds", most_rounds)
         found: dict[str, ExpertPlan] = {}
         for name, changes in (("loud parameters", loud), ("own parameters", own or {})):
             length = rounds if changes.get("batch", 1) == 1 else 6
@@ -86,11 +79,7 @@ class ExpertPlan(OptionPlan):
 
 
 class ExpertLearner(OptionLearner):
-    """Checks losses once, rescales them to [0, 1], and plays blocks of rows.
-
-    Subclasses give `_absorb(row)` for one round; those that can go faster over many rounds override
-    `_absorb_block`.
-    """
+    """Checks losses once, rescales them to [0, 1], and plays blocks of rows (`_absorb_block`)."""
 
     plan: ExpertPlan
     _skips = True
@@ -124,8 +113,7 @@ class ExpertLearner(OptionLearner):
         return self._rescaled(losses)
 
     def _nothing(self) -> FloatArray:
-        """The middle of the range for every expert: sums that are counted from there do not move."""
-        self._best = MIDDLE
+        self._best = MIDDLE  # sums that are counted from there do not move
         return np.full(self._n, MIDDLE)
 
     def _recalled(self, kept: Any) -> Any:
@@ -193,6 +181,14 @@ class ExpertLearner(OptionLearner):
     @abstractmethod
     def _absorb(self, losses: FloatArray) -> None: ...
 
+    def _waiting(self, content: dict[str, Any]) -> FloatArray:
+        """The newest rounds of a state of 0.2, which are not added up yet."""
+        filled = check_integer(self.plan.algorithm, "_filled", content["_filled"], at_least=0, at_most=self._round)
+        rows: FloatArray = fitting(np.empty((filled, self._n)), content["_rows"])
+        if not ((rows >= 0) & (rows <= 1)).all():
+            raise TypeError("losses in [0, 1] expected")
+        return rows
+
     def _consistent(self) -> bool:
         settled = [row for row in self._slots.values() if row is not OPEN and row is not None]
         rows = all(row.shape == self._shape and _min(row) >= 0 and _max(row) <= 1 for row in settled)
@@ -203,10 +199,7 @@ class ExpertLearner(OptionLearner):
         return bool(_min(total) >= 0 and _max(total, None) <= self._round * LOSS_UNITS)
 
     def _add_units(self, losses: FloatArray, total: IntArray, relative: bool = False) -> int:
-        """Add checked losses, rounded down to integers of {0..2^24}; give that of the held expert.
-
-        `relative`: less the smallest of the round.
-        """
+        """Add checked losses in units of 2^-24; give that of the held expert, or its distance from the best one's."""
         if kernels.compiled is not None:
             score: int = kernels.compiled.add_losses(losses, total, self._action, relative)
             return score
@@ -262,12 +255,8 @@ class LazyLearner(ExpertLearner):
 
     def _scatter(self, content: dict[str, Any]) -> None:
         super()._scatter(content)
-        if "_rows" in content:  # a state of 0.2: its newest rounds are not added up yet
-            filled = check_integer(self.plan.algorithm, "_filled", content["_filled"], at_least=0, at_most=self._round)
-            rows = fitting(np.empty((filled, self._n)), content["_rows"])
-            if not ((rows >= 0) & (rows <= 1)).all():
-                raise TypeError("losses in [0, 1] expected")
-            self._advance(rows)
+        if "_rows" in content:
+            self._advance(self._waiting(content))
 
     def _consistent(self) -> bool:
         capped = self._cap is None or self._redraws <= self._cap

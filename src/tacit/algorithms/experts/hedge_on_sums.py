@@ -1,12 +1,10 @@
 """Hedge on private running sums: exponential weights on noisy cumulative losses.
 
-The textbook route (follow the noisy leader's weights), with the sharp analysis: only the marginal law of
-the noise at each round enters the expected loss, so the noises may be coupled as a process with
-independent increments, and Jensen on the mix loss charges eta/2 times the last variance - not one penalty
-a round. That needs noise whose law only grows: the Toeplitz mechanisms have it; tree sums are padded up to
-their largest law with data-free noise. The comparator's noise has mean zero. Under pure privacy the nodes of a tree
-carry noise shaped for the cube: one round moves every coordinate by at most 1, which is paid once and not N times.
-Close to the non-private floor when N is small; drawing the expert is post-processing.
+Only the marginal law of the noise at each round enters the expected loss, so the noises may be coupled as a process
+with independent increments: eta/2 times the last variance is paid once. That needs noise whose law only grows; tree
+sums are padded up to their largest law with data-free noise. Under pure privacy the nodes of a tree carry noise shaped
+for the cube: one round moves every coordinate by at most 1, which is paid once and not N times. Proofs:
+docs/algorithms/hedge-on-sums.md.
 """
 
 from __future__ import annotations
@@ -106,7 +104,6 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
 
     @property
     def records(self) -> LossRecords | VectorRecords:
-        """Losses, rescaled to [0, 1], or their coordinates, clipped to a norm."""
         if self.matrix is None or self.norm is None:
             return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person, separation=self.separation)
         facts = len(self.matrix), self.relation.sides, self.rounds_per_person, self.norm
@@ -114,7 +111,6 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Ln N/eta + eta T/8 + (1/eta) ln E[exp(eta noise)], the noise of the last sum."""
         spread = 1.0 if self.coordinates is None else self.coordinates.spread
         scale, delay = self.scale * spread, self.problem.delay
         value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, scale, delay)
@@ -162,8 +158,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         scale = made.scale * (1.0 if made.coordinates is None else made.coordinates.spread)
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give an instance of few rounds and experts at the plan's own privacy."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
         n = min(8, self.problem.n) if self.matrix is None else self.problem.n
@@ -242,11 +237,7 @@ class HedgeOnSumsLearner(ExpertLearner):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """M and its pseudoinverse: sums of M l are as good as sums of losses l.
-
-    Attributes:
-        rows: M, one tuple for each coordinate.
-    """
+    """M, one tuple for each coordinate, and its pseudoinverse: sums of M l are as good as sums of losses l."""
 
     rows: tuple[tuple[float, ...], ...]
 
@@ -315,12 +306,9 @@ def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float, delay: in
 
 
 def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
-    """What the lattice adds to Hedge's regret: losses too small by less than a step, weights off by rounded noise.
+    """What the lattice adds: losses too small by less than a step, and weights off by rounded noise.
 
-    The noise is the same sum of independent draws b_0 z_t + b_1 z_{t-1} + ... as without a lattice, whose moment
-    generating function is at most the normal one, plus roundings that move every sum by at most B: they change the
-    logarithms of weights within 2 eta B, and so a round's loss by at most `tilted_loss`. The comparator's losses do not
-    grow.
+    Roundings move every sum by at most B, so the logarithms of weights within 2 eta B.
     """
     return rounds * (grid.lost + tilted_loss(2 * eta * grid.disturbance(mechanism)))
 
@@ -328,8 +316,7 @@ def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -
 def tilted_loss(spread: float) -> float:
     """By how much the mean of losses in [0, 1] changes at most if the logarithms of all weights move within `spread`.
 
-    The distance in total variation is largest if some set has its weights multiplied by e^spread, and a share of
-    x = 1/(1 + e^{spread/2}): it is (e^{spread/2} - 1)/(e^{spread/2} + 1) = tanh(spread/4).
+    The total variation is at most (e^{spread/2} - 1)/(e^{spread/2} + 1) = tanh(spread/4).
     """
     return tanh(spread / 4)
 
@@ -355,7 +342,7 @@ def _last_variance(n: int, mechanism: RunningSum, scale: float) -> float:
 def _padding(plan: HedgeOnSums, randomness: Randomness) -> FloatArray:
     """Row k: the sum of the first k of as many noises as the noisiest sum has nodes; none if noise never falls.
 
-    The expected loss of a round sees only the law of that round's sum, so that all rounds may share one list of noises.
+    All rounds may share one list of noises: a round's expected loss sees only the law of its own sum.
     """
     mechanism, grid, n = plan.mechanism, plan.grid, plan.problem.n
     count = 0 if mechanism.steady else round(mechanism.largest_row_norm**2)

@@ -98,7 +98,6 @@ class L2P(ExpertPlan):
 
     @property
     def decisions(self) -> int:
-        """How many times the coins are tossed: after every batch but the last."""
         return tosses(self.rounds, self.batch)
 
     @property
@@ -108,32 +107,21 @@ class L2P(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The transcript's privacy curve."""
         tuned = Parameters(self.eta, self.force, self.batch)
         return l2p_curve(self.problem, tuned, self.reference_force, self.slack, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24: the batching term of Proposition 3.3 is false and is not used."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the coins"))
 
     @property
     def expected_switches(self) -> float:
-        """A kept coin has probability at least (1 - p) e^{-(slack+1) B eta}."""
         return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.eta))
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Experts,
-        target: Target,
-        *,
-        calibration: str = "certified",
-        reference_force: float = 0.0,
-        slack: float = 1.0,
-    ) -> L2P:
+    def _calibrate(cls, problem: Experts, target: Target, *, calibration: str = "certified", slack: float = 1.0) -> L2P:
         check_choice("L2P", "calibration", calibration, ("certified", "paper", *REFUSED))
         if calibration in REFUSED:
             raise PrivacyError(REFUSED[calibration])
@@ -146,19 +134,16 @@ class L2P(ExpertPlan):
         best = best_chain(
             rounds,
             target,
-            curve=lambda tuned: l2p_curve(
-                problem, tuned, reference_force, slack, target.relation, target.rounds_per_person
-            ),
+            curve=lambda tuned: l2p_curve(problem, tuned, 0.0, slack, target.relation, target.rounds_per_person),
             regret=lambda tuned: weights_regret(problem, tuned.rate, tuned.batch, rounds),
             wanted=partial(wanted_rate, log(problem.n), rounds, delay=problem.delay),
         )
-        return cls(problem, best.rate, best.force, reference_force, best.batch, slack, **target.contract)
+        return cls(problem, best.rate, best.force, 0.0, best.batch, slack, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give instances of two experts; two chains have many outcomes."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         loud = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
-        return self._enumerable(most_rounds, loud, own, rounds=4, also=("exponential weights",))
+        return self._enumerable(loud, own, rounds=4, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> L2PLearner:
         return L2PLearner(self, randomness)
@@ -207,23 +192,18 @@ class ExponentialWeights:
         return self._total
 
     def absorb(self, feedback: IntArray) -> None:
-        """Add this round's losses."""
         self._total += feedback
 
     def log_ratio(self, decision: int, feedback: IntArray) -> int:
-        """Minus this round's loss of the expert: the logarithm in units of eta/2^24."""
         return -feedback.item(decision)
 
     def sample(self, source: Uniforms) -> int:
-        """An expert with probability proportional to its weight."""
         return draw_softmax(source, self._rate, self._total)
 
     def state_dict(self) -> dict[str, Any]:
-        """PRIVATE: the cumulative losses."""
         return {"total": self._total.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
         self._total = np.array(fitting(self._total, state["total"]))
 
 

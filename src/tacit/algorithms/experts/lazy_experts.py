@@ -1,17 +1,15 @@
 """Lazy experts: exponential weights that keep their expert by a coin ("shrinking dartboard").
 
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), with two changes. For multiplicative
-weights the normalising second chain is unnecessary: the coin already looks at the current batch only, so one
-replaced loss moves one coin. And the privacy proof needs no good event and no cap on switches: a draw that
-happens only with probability 1-q costs in proportion (`tacit.accounting.lazy`, `tacit.accounting.chain_profiles`).
+weights the normalising second chain is unnecessary: one replaced loss moves one coin. And the privacy proof needs no
+good event and no cap on switches: a draw that happens only with probability 1-q costs in proportion
+(`tacit.accounting.lazy`).
 
     x ~ uniform;  for each batch of B rounds: play x, observe
         keep with probability (1 - force) exp(-eta L(x)),  L the batch's loss of the held expert
         otherwise draw x ~ softmax(-eta * cumulative losses)
 
-Blocks of rounds run in one loop in C (`play_until_lost`): losses are checked, rounded down to the lattice, added up,
-and judged by coins. The loop stops where a coin is lost. Sums are of integers and coins are decided by the uniform
-alone (`tacit.noise.exact_draws`), so that the loop plays what numpy plays.
+Blocks of rounds run in one loop in C that plays what numpy plays, and stops where a coin is lost.
 """
 
 from __future__ import annotations
@@ -102,17 +100,14 @@ class LazyExperts(ExpertPlan):
 
     @property
     def decisions(self) -> int:
-        """How many times the coin is tossed: after every batch but the last."""
         return tosses(self.rounds, self.batch)
 
     @cached_property
     def curve(self) -> Curve:
-        """The transcript's privacy curve."""
         return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24, plus T P[the limit is hit], plus what late feedback costs."""
         value = lazy_regret(self.problem.n, self.rounds, self._tuned, log(self.problem.n), self.problem.delay)
         value = self.problem.width * (value + rounding_regret(self.problem.n, self.rounds))
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
@@ -121,7 +116,6 @@ class LazyExperts(ExpertPlan):
 
     @property
     def expected_switches(self) -> float:
-        """Each toss redraws with probability at most 1 - (1-p) e^{-B eta}."""
         redraws = self.decisions * self._tuned.redraw
         return redraws if self.max_switches is None else min(redraws, self.max_switches)
 
@@ -130,17 +124,16 @@ class LazyExperts(ExpertPlan):
         return Parameters(self.eta, self.force, self.batch, self.max_switches)
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, *, relative: bool = True) -> LazyExperts:
+    def _calibrate(cls, problem: Experts, target: Target) -> LazyExperts:
         best = best_lazy(problem.n, problem.horizon or 1, target, log(problem.n), delay=problem.delay)
-        return cls(problem, best.rate, best.force, best.batch, relative, best.cap, **target.contract)
+        return cls(problem, best.rate, best.force, best.batch, max_switches=best.cap, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give two experts, with a cap that binds if the plan has one; without a cap the law is exponential weights."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         own = {"batch": min(2, self.batch)}
         if self.max_switches is not None:
-            return self._enumerable(most_rounds, {**loud, "max_switches": 1}, own)
-        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
+            return self._enumerable({**loud, "max_switches": 1}, own)
+        return self._enumerable(loud, own, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> LazyExpertsLearner:
         return LazyExpertsLearner(self, randomness)

@@ -1,9 +1,7 @@
 """Scheduled exponential mechanism: a fresh expert every B rounds, at times that no data decides.
 
-The plain exponential mechanism on cumulative losses, composed by bounded range: no coin depends on data.
-Its draws are independent of earlier draws given the losses, so with B = 1 the regret bound holds against
-adaptive adversaries too, and for a single run with probability 1 - beta once sqrt(T B ln(1/beta)/2) is added
-(Hoeffding): neither can be promised by lazy learners, whose luck with an expert lasts.
+Draws are independent of earlier draws given the losses, so with B = 1 the regret bound holds against adaptive
+adversaries too, and for a single run with probability 1 - beta once sqrt(T B ln(1/beta)/2) is added (Hoeffding).
 """
 
 from __future__ import annotations
@@ -83,13 +81,11 @@ class ScheduledExperts(ExpertPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The privacy curve of all draws together."""
         draws = 0 if self.problem.n == 1 else self.decisions
         return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """At most ln N/eta + eta T B/8 + T 2^-24, what late feedback costs, and sqrt(T B ln(1/beta)/2) for one run."""
         value = weights_regret(self.problem, self.eta, self.batch, self.rounds)
         value += deviation(self.problem, self.batch, self.rounds, self.confidence)
         formula = WEIGHTS_FORMULA + delay_formula(self.problem.delay, self.batch)
@@ -100,7 +96,6 @@ class ScheduledExperts(ExpertPlan):
 
     @property
     def expected_switches(self) -> float:
-        """At most one per draw."""
         return float(self.decisions)
 
     @classmethod
@@ -131,10 +126,9 @@ class ScheduledExperts(ExpertPlan):
         eta = rates.exact(partial(curve, batch=found[1]), wanted(found[1]))
         return cls(problem, eta, found[1], target.confidence, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give an instance of two experts; the law is exponential weights."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         loud, own = {"eta": 0.3, "batch": 1}, {"batch": min(2, self.batch)}
-        return self._enumerable(most_rounds, loud, own, also=("exponential weights",))
+        return self._enumerable(loud, own, also=("exponential weights",))
 
     def _learner(self, randomness: Randomness) -> ScheduledExpertsLearner:
         return ScheduledExpertsLearner(self, randomness)
@@ -172,8 +166,7 @@ class ScheduledExpertsLearner(ExpertLearner):
 def deviation(problem: Experts, batch: int, rounds: int, confidence: float | None) -> float:
     """How far above its mean a single run's loss may be: independent draws, losses of a batch in [0, B] (Hoeffding).
 
-    With a delay the first draw is held until the first batch is back, for B + D rounds, unless B = 1: then there is a
-    fresh one every round.
+    With a delay and B > 1 the first draw is held for B + D rounds.
     """
     if confidence is None or problem.n == 1:
         return 0.0

@@ -2,16 +2,13 @@
 
 Paper: "Differentially Private and Lazy Online Convex Optimization" (COLT 2023), Section 4, Theorem 14.
 `LipschitzGrid` sums the multiscale coefficients of the losses privately (`Multiscale`), or on an interval their first
-differences (`Differences`), and plays Hedge on the reconstruction. At epsilon = 1 its bound is the better one from a
-few hundred rounds on in one dimension, and from about T = 1e5 on in two; on shorter streams that is `LipschitzNet`,
-which also switches far less.
+differences (`Differences`), and plays Hedge on the reconstruction.
 
 What differs from the print: the constants C_1 = 3/2 - 2^{-k-1} and C_2 = k + 5 - 2^{-k} and the factor 2 of replacing a
 loss (the print adds up to sqrt(6) times too little noise); first differences, which hide losses on an interval with
-3k/2 times less variance; a grid of fewer bits is allowed, its discretisation error being in the bound; noise enters
-Hedge's regret once, through its last variance; sets other than boxes are played through the projection from the cube
-around them. Coefficients are clipped to G times their distance, so privacy never rests on the losses being Lipschitz.
-Proofs: docs/algorithms/lipschitz-grid.md.
+3k/2 times less variance; a grid of fewer bits is allowed; noise enters Hedge's regret once, through its last variance;
+other sets than boxes are played through the projection from the cube around them. Coefficients are clipped, so privacy
+never rests on the losses being Lipschitz. Proofs: docs/algorithms/lipschitz-grid.md.
 """
 
 from __future__ import annotations
@@ -100,22 +97,18 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
 
     @cached_property
     def transform(self) -> Transform:
-        """The transform on the unit box."""
         return _transform(self.coordinates, self.bits, self.problem)
 
     @property
     def work_per_round(self) -> float:
-        """Every grid point, for each bit of the transform and back."""
         return float(self.transform.size * (2 * self.bits + 4))
 
     @property
     def records(self) -> VectorRecords:
-        """The coefficients of a loss, each clipped to G times its distance."""
         return grid_records(self.problem, self.transform, self.relation, self.rounds_per_person, self.separation)
 
     @property
     def regret_bound(self) -> RegretBound:
-        """Hedge's bound with the noise of a reconstructed value, plus the discretisation and the lattice."""
         value = grid_regret(self.problem, self.eta, self.transform, self.mechanism, self.scale) + self._lattice_cost
         return RegretBound(
             value,
@@ -127,11 +120,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     def _lattice_cost(self) -> float:
         """What the lattice adds.
 
-        A value is the sum of at most `depth` coefficients, so quantised losses, of which Hedge's bound speaks, are off
-        by at most q = depth times what a coefficient loses: regrets differ by 2 q a round, and losses range over
-        W + 2 q, which costs eta T ((W + 2q)^2 - W^2)/8. Roundings of the noise move every sum of values by at most
-        B = depth times those of a coefficient, logarithms of weights within 2 eta B, and a round's loss, which ranges
-        over W, by `tilted_loss` of that.
+        Quantised losses are off by at most q = depth times what a coefficient loses: regrets differ by 2 q a round, and
+        losses range over W + 2 q. Roundings of the noise move a round's loss by `tilted_loss`.
         """
         depth, width = self.transform.depth, self.problem.width
         off = depth * self.grid.lost
@@ -145,7 +135,6 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         target: Target,
         *,
         mechanism: RunningSum | None = None,
-        max_points: int = MAX_POINTS,
         bits: int | None = None,
         hold: bool = True,
         coordinates: str | None = None,
@@ -179,13 +168,11 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             check_choice("LipschitzGrid.calibrate", "coordinates", coordinates, _coordinates(problem))
         kinds = _coordinates(problem) if coordinates is None else (coordinates,)
         depths = range(max(1, ceil(log2(max(2, rounds)))) + 1) if bits is None else [bits]
-        largest = min(check_integer("LipschitzGrid.calibrate", "max_points", max_points), MAX_POINTS)
-        sized = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= largest]
+        sized = [depth for depth in depths if Multiscale(depth, problem.dimension).size <= MAX_POINTS]
         fitting = sized or list(depths[:1])
         return min(map(best, kinds), key=lambda plan: plan.regret_bound.searched)  # the lattices cost unlike much
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give an instance of few rounds at the plan's own privacy."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         return self._summed(few_rounds(self.problem))
 
     def _learner(self, randomness: Randomness) -> LipschitzGridLearner:
@@ -273,7 +260,6 @@ class Differences:
 
     @property
     def size(self) -> int:
-        """How many points the grid has."""
         return int(2**self.bits) + 1
 
     @property
@@ -288,20 +274,16 @@ class Differences:
 
     @cached_property
     def points(self) -> FloatArray:
-        """The grid as rows of one coordinate in [0, 1], shape (size, 1)."""
         return read_only(np.arange(self.size)[:, None] / 2.0**self.bits)
 
     @cached_property
     def distances(self) -> FloatArray:
-        """|x - p(x)| for every point, shape (size,)."""
         return read_only(np.append(0.0, np.full(self.size - 1, 2.0**-self.bits)))
 
     def transform(self, values: FloatArray) -> FloatArray:
-        """M: every value less the one before it; shape (size,) in and out."""
         return np.diff(values, prepend=values[:1])
 
     def inverse(self, coefficients: FloatArray) -> FloatArray:
-        """M^+: coefficients summed, with value 0 at the origin."""
         return np.asarray(np.cumsum(coefficients) - coefficients[0])
 
 

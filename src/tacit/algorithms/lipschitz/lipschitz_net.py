@@ -1,9 +1,7 @@
 """Lazy experts on a net: online Lipschitz learning as a problem of few experts.
 
-The box is cut into equal cells and the experts are their centres. The net is as fine as the certified bound prefers:
-half a cell's diagonal in every round against ln(number of cells)/eta. The learner is `LazyExperts` itself, so there is
-a pure form and a hard cap on switches, which `LipschitzGrid` (Section 4 of "Differentially Private and Lazy
-Online Convex Optimization", COLT 2023) does not have.
+The experts are the centres of equal cells, as many as the certified bound prefers. The learner is `LazyExperts` itself,
+so there is a pure form and a hard cap on switches, which `LipschitzGrid` does not have.
 """
 
 from __future__ import annotations
@@ -61,22 +59,18 @@ class LipschitzNet(LipschitzPlan):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The number of cells, and the experts' parameters."""
         return {"cells": self.cells, **self.experts.parameters}
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """The adversaries of the experts' plan."""
         return self.experts.certified_against
 
     @property
     def guarantee(self) -> Guarantee:
-        """The experts' contract: points are names of experts."""
         return self.experts.guarantee
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The experts' bound, plus half a cell's diagonal in each round."""
         bound = self.experts.regret_bound
         value = float(bound) + self.rounds * self.problem.lipschitz * self.problem.diagonal / (2 * self.cells)
         formula = f"W ({bound.formula}) + T G diagonal/(2 cells)"
@@ -84,12 +78,10 @@ class LipschitzNet(LipschitzPlan):
 
     @property
     def work_per_round(self) -> float:
-        """Every expert of the net."""
         return float(self.experts.problem.n)
 
     @property
     def expected_switches(self) -> float:
-        """The expected switches of the experts' plan."""
         return self.experts.expected_switches
 
     @classmethod
@@ -118,8 +110,7 @@ class LipschitzNet(LipschitzPlan):
             best = found
         return best
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give an instance with a net of two points and loud parameters."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         problem = replace(self.problem, horizon=5, dimension=1, domain=None)
         experts = replace(self.experts, problem=net_experts(problem, 2), eta=0.3, force=0.3, batch=1)
         small = replace(self, problem=problem, cells=2, experts=experts)

@@ -29,7 +29,6 @@ class LipschitzPlan(Plan):
 
     @property
     def trivial_regret(self) -> float:
-        """Any learner's regret is at most the rounds times the range of a loss."""
         return self.rounds * self.problem.width
 
 

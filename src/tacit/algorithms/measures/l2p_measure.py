@@ -2,9 +2,7 @@
 
 What one brings is an `OwnMeasure`: a measure over decisions, its sampler, and how fast it changes. Assumption 3.1 of
 "Private Online Learning via Lazy Algorithms" is all that is asked of it: each round multiplies the measure by a factor
-that is a function of that round's feedback and the decision alone, and the factor varies by at most e^limit over the
-decisions. Decisions may be numbers, points, words or rankings, the measure discrete or not, its sampler any. The
-switching rule and its accounting are those of `tacit.runtime.two_chains`; a round's log ratio is clipped at `limit`.
+that is a function of that round's feedback and the decision alone, and varies by at most e^limit over the decisions.
 Proofs: docs/algorithms/l2p-measure.md.
 """
 
@@ -106,15 +104,8 @@ class OwnMeasure(ABC):
 def weighted_regret(rounds: int, batch: int, *, rate: float, limit: float, mass: float, excess: float = 0.0) -> float:
     """The regret of a measure of factors exp(-rate loss): ln(1/mass)/rate + T B limit^2/(8 rate) + excess.
 
-    Log partition functions telescope, and the losses of a batch have range B limit/rate (Hoeffding's lemma).
-
-    Args:
-        rounds: the horizon.
-        batch: rounds from one draw to the next.
-        rate: the weight of the losses.
-        limit: rate times the range of a loss over the decisions.
-        mass: the prior probability of decisions about as good as the comparator (one of N: 1/N).
-        excess: how much more those cost than the comparator, over all rounds.
+    `limit` is rate times the range of a loss, `mass` the prior probability of decisions about as good as the comparator
+    (one of N: 1/N), `excess` how much more those cost than the comparator, over all rounds.
     """
     check_positive("weighted_regret", "rate", rate)
     check_number("weighted_regret", "mass", mass, above=0.0, below=1.0, closed_high=True)
@@ -152,7 +143,6 @@ class History:
         self.count = 0
 
     def absorb(self, feedback: FloatArray) -> None:
-        """Multiply the measure by this round's factor."""
         if self.count == len(self._rows):
             grown = np.empty((max(64, 2 * self.count), *self._measure.feedback_shape))
             grown[: self.count] = self._rows[: self.count]
@@ -161,10 +151,7 @@ class History:
         self.count += 1
 
     def log_ratio(self, decision: Any, feedback: FloatArray) -> float:
-        """The logarithm of the factor; what is not finite, or raises, counts as 0: coins hide every number alike.
-
-        So does the factor of a round without feedback, whatever the measure says.
-        """
+        # What is not finite, or raises, counts as 0, as does a round without feedback: coins hide every number alike.
         if np.array_equal(feedback, self._neutral):
             return 0.0
         try:
@@ -174,16 +161,13 @@ class History:
         return found if isfinite(found) else 0.0
 
     def sample(self, source: Any) -> Any:
-        """Draw from the measure."""
         rows = self._rows[: self.count].copy()
         return _plain(type(self._measure).__name__, self._measure.sample(rows, source))
 
     def state_dict(self) -> dict[str, Any]:
-        """PRIVATE: the feedback of every round."""
         return {"rows": self._rows[: self.count].copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
         rows = real_array("History", "rows", state["rows"], (None, *self._measure.feedback_shape))
         if not np.isfinite(rows).all():
             raise InvalidInput("The rows in the state of a measure must be finite.")
@@ -251,7 +235,6 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def decisions(self) -> int:
-        """How many times the coins are tossed: after every batch but the last."""
         return tosses(self.rounds, self.batch)
 
     @property
@@ -266,7 +249,6 @@ class L2PMeasure(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The transcript's privacy curve, the sampler's error included."""
         tuned = Parameters(self.measure.limit, self.force, self.batch)
         exact = measure_curve(
             self.measure, self.rounds, tuned, self.reference_force, self.relation, self.rounds_per_person
@@ -278,7 +260,6 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The measure's own bound for fresh draws; infinite if it has none."""
         value = self.measure.regret(self.rounds, self.batch)
         name = type(self.measure).__name__
         return RegretBound(
@@ -289,7 +270,6 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def expected_switches(self) -> float:
-        """A kept coin has probability at least (1 - p) e^{-2 B limit}."""
         return self.decisions * (1 - (1 - self.force) * exp(-2 * self.batch * self.measure.limit))
 
     @classmethod
@@ -299,7 +279,6 @@ class L2PMeasure(PrivatePlan):
         target: Target,
         *,
         measure: Callable[[float], OwnMeasure] | None = None,
-        reference_force: float = 0.0,
     ) -> L2PMeasure:
         if measure is None or not callable(measure):
             raise InvalidInput(
@@ -314,7 +293,7 @@ class L2PMeasure(PrivatePlan):
             return check_measure(measure(tuned.rate)).regret(rounds, tuned.batch)
 
         def curve(tuned: Parameters) -> Curve:
-            return measure_curve(check_measure(measure(tuned.rate)), rounds, tuned, reference_force, *contract)
+            return measure_curve(check_measure(measure(tuned.rate)), rounds, tuned, 0.0, *contract)
 
         if not regret(Parameters(1.0, 0.0, 1)) < inf:
             raise PrivacyError(
@@ -327,7 +306,7 @@ class L2PMeasure(PrivatePlan):
             regret=regret,
             wanted=lambda batch: minimise(lambda rate: regret(Parameters(rate, 0.0, batch)), *RATES),
         )
-        made = cls(problem, measure(best.rate), best.force, best.batch, reference_force, **target.contract)
+        made = cls(problem, measure(best.rate), best.force, best.batch, **target.contract)
         if made.guarantee.epsilon(target.delta) > target.epsilon:
             raise PrivacyError(
                 f"The sampler's distance {made.measure.sampler_distance:g} leaves no room at delta={target.delta:g}."
@@ -343,7 +322,7 @@ class L2PMeasure(PrivatePlan):
             )
         return self.measure.extremes, self.measure.neutral
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few rounds; decisions must be whole numbers, drawn by comparing `generator.random()` with thresholds."""
         rounds = SMALL_ROUNDS[self.reference_force > 0]
         small = replace(self, problem=replace(self.problem, horizon=rounds), force=max(0.3, self.force), batch=1)

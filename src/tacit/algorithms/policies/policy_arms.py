@@ -129,15 +129,16 @@ class PolicyArms(Plan):
             raise PrivacyError(" ".join(reasons))
         return min(made, key=lambda plan: float(plan.regret_bound))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give the enumerated instances of the learner of arms, with two policies and two actions."""
         made = []
-        for instance in self.arms.small_instances(most_rounds):
+        for instance in self.arms.small_instances():
             problem = replace(
                 self.problem, n=2, actions=2, horizon=instance.plan.horizon, delay=instance.plan.problem.delay
             )
             if instance.attack in ("enumerated arms", "frequencies of arms"):
-                made.append(replace(instance, plan=PolicyArms(problem, _of_arms(instance.plan))))
+                assert isinstance(instance.plan, ArmPlan)
+                made.append(replace(instance, plan=PolicyArms(problem, instance.plan)))
         return tuple(made)
 
     def _learner(self, randomness: Randomness) -> PolicyArmsLearner:
@@ -227,8 +228,3 @@ def _arms(problem: Policies) -> Arms:
         loss_range=problem.loss_range,
         adversary=problem.adversary,
     )
-
-
-def _of_arms(plan: Plan) -> ArmPlan:
-    assert isinstance(plan, ArmPlan)
-    return plan

@@ -9,13 +9,10 @@ an exploration floor, with a baseline of its own for each class of policies that
         b_c = max(-d, 1/2 - M eta/(3 q_c)) for every class c                                     # M = |E_0 (f - 1/2)^3|
         G_j += b_c - 1/2 for all j of class c;   G_j += (f - b_a)/q_a for the class that was played
 
-A policy is credited whenever it agrees with the action, so that the number of actions takes the place of the number of
-policies: the regret is about sqrt(2 (min(K, N) - 1) V T ln N), V = d (d + 1) + 1/4. The certificate is that of
-`BatchedTsallis` in the limit q -> 1 (`step_cost.py`). Late feedback is learned by delay + 1 learners that take turns,
-or by one learner without a baseline (b = -d), whichever certifies less.
-
-Against the printed EXP4: its exploration is not needed, because responses are bounded and their credits are centred in
-the analysis; its constant sqrt(2.63) is sqrt(1/2) here at epsilon = infinity.
+The regret is about sqrt(2 (min(K, N) - 1) V T ln N), V = d (d + 1) + 1/4. The certificate is that of `BatchedTsallis`
+in the limit q -> 1 (`step_cost.py`). Late feedback is learned by delay + 1 learners that take turns, or by one learner
+without a baseline (b = -d), whichever certifies less. Against the printed EXP4: its exploration is not needed, because
+responses are bounded and their credits are centred in the analysis.
 """
 
 from __future__ import annotations
@@ -168,7 +165,6 @@ class Responses(ArmPlan):
         problem: Policies,
         target: Target,
         *,
-        eta: float | None = None,
         copies: int | None = None,
         missing: float | str = WORST,
     ) -> Responses:
@@ -182,11 +178,11 @@ class Responses(ArmPlan):
         release = replace(release_of(problem, target, missing, 1), epsilon=rate, rounds_per_person=1)
         made = []
         for count in {1, turns} if copies is None else {copies}:
-            found = (best_late if count < turns else best_prompt)(problem, release) if eta is None else eta
+            found = (best_late if count < turns else best_prompt)(problem, release)
             made.append(cls(problem, target.epsilon, rate, found, count, missing=missing, **contract))
         return min(made, key=lambda plan: float(plan.regret_bound))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two policies, two actions and three rounds, with a loud response and with the plan's own."""
         problem = replace(self.problem, n=2, actions=2, horizon=3, delay=min(self.problem.delay, SMALL_DELAY))
         turns = _turns(problem)

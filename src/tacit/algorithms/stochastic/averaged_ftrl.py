@@ -124,13 +124,13 @@ class AveragedFTRL(PrivatePlan):
         best = cast(PrivateFTRL, PrivateFTRL.calibrate_for(_online(problem), target, eta=eta))
         return cls(problem, best.eta, best.mechanism, best.privacy, best.streams, **separated(target, best.mechanism))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give the learner's instances, and a short pass whose averages must be functions of its releases."""
         records = min(FEW_ROUNDS, self.problem.records)
         problem = replace(self.problem, horizon=records, loss=clipped_losses(_online(self.problem)).loss)
         short = replace(self, problem=problem, mechanism=replace(self.mechanism, steps=records - 1))
         averaged = SmallInstance("replayed noise", f"own privacy, {records} records", short)
-        return (averaged, *self.online.small_instances(most_rounds))
+        return (averaged, *self.online.small_instances())
 
     def _learner(self, randomness: Randomness) -> AveragedFTRLLearner:
         return AveragedFTRLLearner(self, randomness)

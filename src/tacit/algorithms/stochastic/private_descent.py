@@ -255,24 +255,8 @@ class PrivateDescentLearner(FinalModelLearner):
     def _consistent(self) -> bool:
         return len(self._records) == self._round
 
-    def _check(self, record: Any) -> FloatArray:
-        self._refuse_late()
-        if record is None:
-            return self._loss.neutral(self._dimension).reshape(1, -1)
-        return self._loss.pack(record, self._dimension, many=False).reshape(1, -1)
-
-    def _check_many(self, records: Any) -> FloatArray:
-        self._refuse_late()
-        return self._loss.pack(records, self._dimension, many=True)
-
     def _absorb(self, row: FloatArray) -> None:
         self._records = np.concatenate([self._records, row])
-
-    def _run(self, rows: FloatArray) -> FloatArray:
-        self._absorb(rows)
-        self._round += len(rows)
-        self._played = False
-        return np.broadcast_to(self._action, (len(rows), self._dimension))
 
 
 def whole_rows(plan: PrivateDescent, rows: Any) -> Any:
@@ -289,13 +273,9 @@ def whole_rows(plan: PrivateDescent, rows: Any) -> Any:
 
 @np.errstate(all="ignore")  # whether something underflows depends on the data
 def descend(plan: PrivateDescent, rows: Any, columns: FloatArray, noise: DiscreteGaussian) -> FloatArray:
-    """The model of all passes, its rows of coefficients one after another.
+    """The model of all passes over `whole_rows`, its rows of coefficients one after another.
 
-    Args:
-        plan: what is public.
-        rows: whole numbers, of `whole_rows`; at most as many as were declared.
-        columns: what the loss takes beside the rows: labels, or class numbers and weights.
-        noise: fresh integers, which nobody else draws.
+    `columns`: what the loss takes beside the rows. `noise`: fresh integers, which nobody else draws.
     """
     records, shape = plan.problem.records, (plan.width, plan.scores)
     if rows.shape[0] > records:

@@ -1,9 +1,8 @@
 """Lazy fixed share: the lazy learner over all sequences of experts, in O(N) time a round.
 
 Paper: "Tracking the Best Expert Privately" (ICML 2025), Section 4, runs a private static learner over all
-(NT)^{2S} switching sequences and leaves an efficient one open. With exponential weights it is efficient: a
-prior that is a Markov chain makes the weights of N^T paths a forward recursion on N numbers, and a path that
-was drawn reveals its next expert only when that round comes.
+(NT)^{2S} switching sequences. A prior that is a Markov chain makes the weights of N^T paths a forward recursion on N
+numbers, and a path that was drawn reveals its next expert only when that round comes.
 
     f uniform;  i ~ f;  for each batch of B rounds, each round: play i, add l(i) - min_j l(j) to A
         f <- normalise(f e^{-eta l}) K;   inside the batch: i ~ K(i, .), a move that no data decides
@@ -29,14 +28,13 @@ from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.algorithms.experts.expert_plan import LazyLearner
 from tacit.algorithms.experts.lazy_experts import best_lazy, check_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, path_complexity, refuse_max_switches
-from tacit.algorithms.tracking.windows import check_window, share_window, window_bound
 from tacit.noise.exact_draws import coin, draw_softmax, draw_weighted, toss
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import hilbert_error
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
-from tacit.runtime.rate_search import Parameters, cap_probability, delay_formula, tosses
+from tacit.runtime.rate_search import Parameters, delay_formula, tosses
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, Rows, check_choice, check_integer
@@ -92,7 +90,6 @@ class LazyFixedShare(TrackingPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Any fixed sequence of losses, hence random ones too."""
         return ("stochastic", "oblivious")
 
     @property
@@ -107,7 +104,6 @@ class LazyFixedShare(TrackingPlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The transcript's privacy curve: as for lazy experts, with the error of the weights."""
         return self._lazy_curve(2 * self._error)
 
     @property
@@ -129,7 +125,6 @@ class LazyFixedShare(TrackingPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """complexity/eta + eta T B/8 + T (2^-24 + e^{2 kappa T} - 1), plus T P[limit hit] and the delay's cost."""
         value = lazy_regret(self.problem.n, self.rounds, self._tuned, self.paths.complexity, self.problem.delay)
         value += rounding_regret(self.problem.n, self.rounds)
         value = 0.0 if self.problem.n == 1 else self.problem.width * (value + self.rounds * expm1(self._error))
@@ -138,26 +133,12 @@ class LazyFixedShare(TrackingPlan):
         formula += " + T P[cap hit]" if self.max_redraws is not None else ""
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
-    def window_regret(self, rounds: int) -> RegretBound:
-        """Give the certified regret of any so many consecutive rounds; the uniform prior has none."""
-        check_window(self.algorithm, rounds, self.rounds)
-        share = self.paths.share if isinstance(self.paths, MarkovPrior) else 0.0
-        delay = self.problem.delay
-        value = share_window(self.problem.n, rounds, share, self.eta, self.batch, delay=delay)
-        if self.problem.n > 1:
-            value += rounding_regret(self.problem.n, rounds) + rounds * expm1(self._error)
-            if self.max_redraws is not None:
-                value += rounds * cap_probability(self.decisions, self._tuned.redraw, self.max_redraws)
-        formula = "(ln((N-1)/share) + w ln(1/(1-share)))/eta + eta w B/8 + 2(B-1) + w/2^24 + w P[cap hit]"
-        formula += delay_formula(delay, self.batch, "w")
-        return window_bound(value, rounds, self.problem.width, formula, "oblivious adversary")
-
     @property
     def expected_switches(self) -> float:
-        """Redraws with probability at most 1 - (1-p) e^{-B eta} each, and the moves of the paths between them.
+        """Redraws and the moves of the paths between them.
 
-        The Markov prior moves as often whatever was drawn: S times on average. With the uniform one every drawn path
-        may have all of its S moves to come.
+        The Markov prior moves S times on average; with the uniform one every drawn path may have all its S moves to
+        come.
         """
         redraws = self.decisions * self._tuned.redraw
         redraws = redraws if self.max_redraws is None else min(redraws, self.max_redraws)
@@ -177,11 +158,10 @@ class LazyFixedShare(TrackingPlan):
         best = best_lazy(problem.n, rounds, target, complexity, 2 * path_error(problem, rounds), problem.delay)
         return cls(problem, best.rate, best.force, best.batch, prior, best.cap, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give two experts, with a cap that binds if the plan has one."""
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         loud: dict[str, Any] = {"eta": 0.3, "force": 0.3, "batch": 1}
         loud |= {} if self.max_redraws is None else {"max_redraws": 1}
-        return self._enumerable(most_rounds, loud, {"batch": min(2, self.batch)}, rounds=4)
+        return self._enumerable(loud, {"batch": min(2, self.batch)}, rounds=4)
 
     def _learner(self, randomness: Randomness) -> LazyFixedShareLearner:
         return LazyFixedShareLearner(self, randomness)
@@ -226,7 +206,7 @@ class LazyFixedShareLearner(LazyLearner):
         return expert
 
     def _absorb_late(self, losses: FloatArray) -> None:
-        """The coin looks at the position in the round of these losses; the rounds up to the newest are decided."""
+        """The coin looks at the position in the round of these losses."""
         self._include(losses)
         self._held_loss += int(losses.item(int(self._ahead[0])) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
         finished = self._round + 1
@@ -237,7 +217,7 @@ class LazyFixedShareLearner(LazyLearner):
             self._held_loss = 0
 
     def _draw_path(self, finished: int) -> None:
-        """A new path: its position where the losses end, and on from there to the newest round, which was decided."""
+        """A new path from where the losses end on to the newest round, which was decided."""
         newest = finished + len(self._ahead) - 1
         path = [self._drawn(finished)]
         for number in range(finished, newest):
@@ -395,22 +375,16 @@ class PathPrior(ABC):
 
 
 class ConstantPaths(PathPrior):
-    """Paths without a switch: the experts themselves, whose weights are known by their integer sums of losses.
-
-    A share of 0 would let float weights underflow; sums lose nothing, and the draw is exact.
-    """
+    """Paths without a switch: the experts themselves, whose weights are known by their integer sums of losses."""
 
     @property
     def complexity(self) -> float:
-        """Ln N."""
         return log(self.n)
 
     def initial(self) -> IntArray:
-        """No losses."""
         return np.zeros(self.n, dtype=np.int64)
 
     def advance(self, weights: Any, rows: FloatArray) -> None:
-        """Sums of the losses, in steps of 2^-24."""
         weights += sum_quantised(rows)
 
     def law(self, weights: Any, time: int) -> FloatArray:
@@ -418,11 +392,9 @@ class ConstantPaths(PathPrior):
         return np.asarray(np.exp((weights.min() - weights) * (self.eta / LOSS_UNITS)))
 
     def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
-        """As lazy experts draw."""
         return draw_softmax(uniforms, self.eta / LOSS_UNITS, weights)
 
     def moves(self, time: int, count: int) -> FloatArray:
-        """Never."""
         return np.zeros((count, 1))
 
 
@@ -437,11 +409,9 @@ class MarkovPrior(PathPrior):
 
     @property
     def complexity(self) -> float:
-        """Ln N + S ln((N-1)/share) + (T-1-S) ln(1/(1-share))."""
         return path_complexity(self.n, self.rounds, self.switches, self.share)
 
     def initial(self) -> FloatArray:
-        """Uniform over experts."""
         return np.full(self.n, 1 / self.n)
 
     def advance(self, weights: FloatArray, rows: FloatArray) -> None:
@@ -453,11 +423,9 @@ class MarkovPrior(PathPrior):
             np.add(weights, other, out=weights)
 
     def law(self, weights: FloatArray, time: int) -> FloatArray:
-        """The forward weights already contain the step to the next round."""
         return weights
 
     def moves(self, time: int, count: int) -> FloatArray:
-        """The share, always; a path that could still switch is no different from one that did."""
         return np.full((count, 1), self.share)
 
 
@@ -538,10 +506,7 @@ def path_prior(name: str, n: int, rounds: int, switches: int, eta: float) -> Pat
 
 
 def numerics_of_weights(eta: float, curve: Curve, ideal: Curve, delta: float, least: float) -> str:
-    """Exact up to what the errors of the weights add to epsilon, at least `least`.
-
-    By the Renyi divergences, which are smooth in the range of a draw: differences keep their digits.
-    """
+    """Exact up to what the errors of the weights add to epsilon, at least `least`, by Renyi divergences."""
     if eta > LARGEST_ETA:
         return IDEALIZED
     with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))

@@ -29,7 +29,6 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
 from tacit.runtime.small_instances import SmallInstance
-from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target, check_confidence
 from tacit.validation import BLOCK_ENTRIES, FloatArray, IntArray, check_integer, check_number
 
@@ -65,7 +64,6 @@ class LimitedUpdates(SelectionPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The sum over windows of length * expected gap, plus the comparator's luck sqrt(T ln N/2)."""
         assumptions = ("independent losses from one distribution", "expectation over losses and coins")
         if self.problem.switches > 0:
             return RegretBound(float("inf"), "not certified: nothing reacts to a shift", assumptions)
@@ -100,10 +98,7 @@ class LimitedUpdates(SelectionPlan):
         )
 
     def regret_if(self, gap: float) -> RegretBound:
-        """Give the certified regret if all other experts' means exceed the smallest by at least `gap`.
-
-        The bound sums, over windows, the rounds that a selection is held, times the selection's expected gap.
-        """
+        """Give the certified regret if all other experts' means exceed the smallest by at least `gap`."""
         width, bound = self.problem.width, self.regret_bound
         check_number("LimitedUpdates.regret_if", "gap", gap, above=0.0, below=width, closed_low=True, closed_high=True)
         if self.problem.switches:
@@ -117,7 +112,6 @@ class LimitedUpdates(SelectionPlan):
 
     @property
     def expected_switches(self) -> float:
-        """At most one at each power of two."""
         return float(self.rounds.bit_length() - 1)
 
     @classmethod
@@ -130,9 +124,8 @@ class LimitedUpdates(SelectionPlan):
             )
         return plan
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give two experts and three selections: the plan has no other parameter than epsilon."""
-        return self._enumerable(most_rounds, {}, rounds=8)
+    def small_instances(self) -> tuple[SmallInstance, ...]:
+        return self._enumerable({}, rounds=8)
 
     def _learner(self, randomness: Randomness) -> LimitedUpdatesLearner:
         rate = selection_rate(self.epsilon, self.relation, self.rounds_per_person)
@@ -161,13 +154,9 @@ class LimitedUpdatesLearner(ExpertLearner):
 
     def _scatter(self, content: dict[str, Any]) -> None:
         super()._scatter(content)
-        if "_summed" in content:  # a state of 0.2: rows after these wait to be added up
-            filled, summed = (check_integer("load_state_dict", name, content[name], at_least=0, at_most=self._round)
-                              for name in ("_filled", "_summed"))  # fmt: skip
-            rows = fitting(np.empty((filled, self._n)), content["_rows"])
-            if not ((rows >= 0) & (rows <= 1)).all():
-                raise TypeError("losses in [0, 1] expected")
-            self._sums = self._sums + sum_quantised(rows[summed:])
+        if "_summed" in content:
+            summed = check_integer("load_state_dict", "_summed", content["_summed"], at_least=0, at_most=self._round)
+            self._sums = self._sums + sum_quantised(self._waiting(content)[summed:])
 
     def _consistent(self) -> bool:
         return super()._consistent() and self._local == self._round - self._epoch_start()
@@ -221,8 +210,8 @@ class LimitedUpdatesLearner(ExpertLearner):
 def selection_rate(epsilon: float, relation: Relation, rounds_per_person: int) -> float:
     """What the coins of a selection are given for each unit of loss: 1/`noise_mean`, in units, rounded down.
 
-    The choice depends on differences of sums only. One replaced round moves two sums against each other by
-    at most 2; a round of constant loss instead of it, by at most 1.
+    One replaced round moves two sums against each other by at most 2; a round of constant loss instead of it, by at
+    most 1.
     """
     return laplace_rate(epsilon, relation.sides * rounds_per_person * LOSS_UNITS)
 
@@ -235,11 +224,9 @@ def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> fl
 def stationary_regret(n: int, rounds: int, scale: float) -> float:
     """Expected regret of limited updates on independent losses from one distribution.
 
-    Selected from a window of k rounds, expert j has k * gap(j) <= (k mean(j) - sum(j)) + (sum(*) - k mean(*))
-    + Exp(j) - Exp(*). In expectation the first is at most sqrt(k ln N/2) (Hoeffding, maximum over N), the
-    second 0, and the noises at most scale * (H_N - 1), H_N = 1 + 1/2 + ... + 1/N. It is then held for at
-    most 2k rounds. The best expert in hindsight may be lucky: its sum is below the best expected one by at
-    most sqrt(T ln N/2). Losses that are rounded down are too small by less than 2^-24 each.
+    Selected from a window of k rounds, an expert's gap is at most (sqrt(k ln N/2) + scale (H_N - 1))/k, and it is held
+    for at most 2k rounds. The best expert in hindsight may be lucky by sqrt(T ln N/2). Proof:
+    docs/algorithms/limited-updates.md.
     """
     if n == 1:
         return 0.0
@@ -255,12 +242,9 @@ def stationary_regret(n: int, rounds: int, scale: float) -> float:
 def regret_given_gap(n: int, rounds: int, scale: float, gap: float) -> float:
     """Expected regret of limited updates, against the expert of smallest mean, if all others are worse by `gap`.
 
-    Let D be the sum over k rounds of a worse expert's loss minus the best one's: independent terms in [-1, 1] of mean
-    x >= gap. The worse one is selected only if D <= Exp - Exp', of scale b, so by Chernoff for each s < 1/b with
-    probability at most P(x) = ((1+x)/2 e^{-s} + (1-x)/2 e^s)^k / (1 - s^2 b^2): e^{-sd} is convex in d, so its mean is
-    largest on the ends. The probabilities of all experts sum to 1, hence the expected gap is at most
-    a + (N-1) max_x (x - a)^+ P(x) for each a. P falls in x: a cell of a grid counts with P at its left end and x at its
-    right end. Each selection is held for at most 2k rounds. Losses that are rounded down to 2^-24 move D by k/2^24.
+    The expected gap of a selection is at most a + (N-1) max_x (x - a)^+ P(x) for each a, P the Chernoff bound of
+    `selected_worse`, which falls in x: a cell of a grid counts with P at its left end and x at its right end.
+    Proof: docs/algorithms/limited-updates.md.
     """
     if n == 1:
         return 0.0
@@ -291,10 +275,8 @@ def selected_worse(window: int, scale: float, gaps: FloatArray) -> FloatArray:
 def every_window(n: int, horizon: int, rounds: int, scale: float, failure: float) -> float:
     """Regret of all windows of so many rounds, and at once of all other lengths, except with probability `failure`.
 
-    Half of it for the selections: the sum of the gaps in a window is at most that of the first rounds, where gaps are
-    largest (`selection_regret`). Half for luck: given the past, l_t(played) - l_t(j) lies in an interval of length 2,
-    so its sum over w rounds exceeds that of the gaps by sqrt(2 w L) with probability at most e^-L (Azuma), and there
-    are T (T+1)/2 windows and N experts j. Losses that are rounded down are too small by less than 2^-24 each.
+    Half of it for the selections (`selection_regret`), half for luck: Azuma over T (T+1)/2 windows and N experts.
+    Proof: docs/tracking.md.
     """
     if n == 1:
         return 0.0

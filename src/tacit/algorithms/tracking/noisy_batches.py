@@ -1,11 +1,7 @@
-"""What noisy sums of batches cost a learner that plays by them: the pieces of regret bounds, and weights with a floor.
+"""What plans on noisy sums of batches share: pieces of regret bounds, weights with a floor, the lattice and its curve.
 
-Noise enters through one function, the logarithm of its moment generating function. Gaussian noise has
-ln E e^{l z} = l^2 sd^2/2. Cube noise is bounded given its radius, and there at most l^2 var/2; only its mean over the
-radius enters any bound, so that l^2 var/2 serves it as well, for every l. Laplace noise has -ln(1 - l^2 b^2), l b < 1.
-Proofs: docs/algorithms/noisy-mirror-descent.md.
-
-What plans share whose every release is a noisy sum of a batch of losses: the lattice, its curve, what is used.
+Noise enters through the logarithm of its moment generating function: l^2 sd^2/2 of Gaussian noise, at most l^2 var/2 of
+cube noise, -ln(1 - l^2 b^2) of Laplace noise, l b < 1. Proofs: docs/algorithms/noisy-mirror-descent.md.
 """
 
 from __future__ import annotations
@@ -15,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf, lgamma, log, log1p, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
@@ -29,6 +25,7 @@ from tacit.noise.running_sums.accumulators import LossRecords, unit_variance
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Experts
 from tacit.runtime.rate_search import LEAST_COMPLEXITY
+from tacit.runtime.small_instances import FEW_ROUNDS, Attack, SmallInstance
 from tacit.validation import FloatArray, IntArray
 
 # Sequences are counted term by term up to so many switches; beyond that the largest term is multiplied.
@@ -41,13 +38,7 @@ _LARGEST_RATE = 10.0
 
 @dataclass(frozen=True)
 class BatchNoise:
-    """The noise of one batch.
-
-    Attributes:
-        kind: "cube", "laplace" or "gaussian".
-        scale: in units of the loss range.
-        n: number of experts.
-    """
+    """The noise of one batch: its kind, its scale in units of the loss range, and the number of experts."""
 
     kind: str
     scale: float
@@ -148,10 +139,7 @@ def best_length(rounds: int, cost: Callable[[int], float]) -> int:
 
 @lru_cache(maxsize=1024)
 def log_sequences(n: int, rounds: int, switches: int) -> float:
-    """Ln of the number of sequences of so many experts with at most so many switches, rounded up.
-
-    The sum over k <= S of C(rounds-1, k) N (N-1)^k.
-    """
+    """Ln of the sum over k <= S of C(rounds-1, k) N (N-1)^k, the sequences with at most S switches, rounded up."""
     most = min(switches, rounds - 1)
     everything = rounds * log(n)
     if n == 1:
@@ -182,43 +170,39 @@ def clip_to_floor(values: FloatArray, floor: float, below: FloatArray) -> FloatA
 
 @dataclass(frozen=True)
 class BatchPlan(ExpertPlan):
-    """A plan on noisy sums of batches; the scale of their noise is a field of the subclasses."""
+    """A plan on noisy sums of batches; scale and kind of their noise and their length are fields of the subclasses."""
 
     if TYPE_CHECKING:
 
         @property
         def scale(self) -> float: ...
 
-    @property
-    @abstractmethod
-    def kind(self) -> str:
-        """The kind of noise: "cube", "laplace" or "gaussian"."""
+        @property
+        def noise(self) -> str: ...
 
-    @property
-    @abstractmethod
-    def length(self) -> int:
-        """Rounds of a batch."""
+        @property
+        def batch(self) -> int: ...
 
     @property
     def used(self) -> int:
         """Rounds whose losses are used: all but those of the last batch."""
-        return (batches(self.rounds, self.length) - 1) * self.length
+        return (batches(self.rounds, self.batch) - 1) * self.batch
 
     @property
     def floor(self) -> float:
         """The smallest weight of an expert in mirror descent: S/(N n) for n batches, with S at least 1."""
-        return smallest_weight(self.problem, self.length)
+        return smallest_weight(self.problem, self.batch)
 
     @property
     def law(self) -> BatchNoise:
         """The noise of a batch."""
-        return BatchNoise(self.kind, self.grid.scale, self.problem.n)
+        return BatchNoise(self.noise, self.grid.scale, self.problem.n)
 
     @cached_property
     def grid(self) -> Grid:
         """The lattice of the losses."""
         records = LossRecords(self.problem.n, self.relation.sides)
-        return vector_grid(self.kind, self.scale, records, self.rounds_per_person, self.numerics, self.length)
+        return vector_grid(self.noise, self.scale, records, self.rounds_per_person, self.numerics, self.batch)
 
     @cached_property
     def curve(self) -> Curve:
@@ -227,8 +211,14 @@ class BatchPlan(ExpertPlan):
 
     @property
     def stated_numerics(self) -> str:
-        """The contract's statement on numerics."""
         return self.grid.numerics
+
+    def _shortened(self, **changes: Any) -> tuple[SmallInstance, ...]:
+        """Few rounds and experts at the plan's own noise, for the attacks on it."""
+        rounds = min(FEW_ROUNDS, self.rounds)
+        small = self._resized(rounds, n=min(8, self.problem.n), **changes)
+        kinds: tuple[Attack, ...] = ("replayed noise", "cube noise") if self.noise == "cube" else ("replayed noise",)
+        return tuple(SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in kinds)
 
 
 class BatchLearner(ExpertLearner):
@@ -241,14 +231,13 @@ class BatchLearner(ExpertLearner):
         self._used, self._floor = plan.used, plan.floor
         self._below: FloatArray = self._floor * np.arange(self._n, dtype=np.float64)  # mass of experts at the floor
         self._weights = np.full(self._n, 1 / self._n)
-        self._hidden = NoisyVectors(plan.grid, plan.kind, randomness, "noise", plan.length)
+        self._hidden = NoisyVectors(plan.grid, plan.noise, randomness, "noise", plan.batch)
 
     def _consistent(self) -> bool:
-        waiting = min(self._round, self._used) % self.plan.length
+        waiting = min(self._round, self._used) % self.plan.batch
         proper = self._weights.min() >= 0 and abs(self._weights.sum() - 1) < 1e-6
         return super()._consistent() and self._hidden.filled == waiting and bool(proper)
 
-    @np.errstate(all="ignore")
     @np.errstate(all="ignore")
     def _absorb(self, losses: FloatArray) -> None:
         self._steps(losses[None], np.empty(1, dtype=np.int64))
@@ -264,7 +253,7 @@ class BatchLearner(ExpertLearner):
 
     def _end(self, first: int) -> int:
         """The row behind the batch of row `first` of the rows that are being played."""
-        return first + self.plan.length - (self._round + first) % self.plan.length
+        return first + self.plan.batch - (self._round + first) % self.plan.batch
 
     @abstractmethod
     def _steps(self, rows: FloatArray, actions: IntArray) -> None:

@@ -14,6 +14,7 @@ follow the noise; the bound here pays for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,6 @@ from tacit.algorithms.tracking.noisy_batches import (
     mirror_regret,
 )
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, refuse_max_switches
-from tacit.algorithms.tracking.windows import check_window, mirror_window, window_bound
 from tacit.errors import PrivacyError
 from tacit.noise.noisy_vectors import NOISES, together
 from tacit.noise.randomness import Randomness
@@ -38,7 +38,7 @@ from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Problem, Tracking
 from tacit.runtime.doubling import REFERENCE_ROUNDS
 from tacit.runtime.plan import Plan, check_options
-from tacit.runtime.small_instances import FEW_ROUNDS, Attack, SmallInstance
+from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
@@ -91,18 +91,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         check_integer(owner, "batch", self.batch)
 
     @property
-    def kind(self) -> str:
-        """The kind of noise."""
-        return self.noise
-
-    @property
-    def length(self) -> int:
-        """Rounds of a batch."""
-        return self.batch
-
-    @property
     def theorem(self) -> str:
-        """The theorem that proves the guarantee."""
         return f"{self.noise} mechanism on each batch's losses, parallel composition"
 
     @property
@@ -123,14 +112,6 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
             f"{formula}, n = T/B, a = S/(N n)",
             (f"{self.certified_against[-1]} adversary", "expectation over noise and draws"),
         )
-
-    def window_regret(self, rounds: int) -> RegretBound:
-        """Give the certified regret of any so many consecutive rounds."""
-        check_window(self.algorithm, rounds, self.rounds)
-        value = mirror_window(self.problem, rounds, self.eta, self.batch, self.law) + rounds * self.grid.lost
-        formula = "ln(1/a)/eta + n (eta B^2/8 + ln(E e^{eta noise})/eta) + n a (N-1) B + 2(B-1), n = w/B"
-        formula += " + E max noise of an expert" if self.problem.adversary == "adaptive" else ""
-        return window_bound(value, rounds, self.problem.width, formula, f"{self.certified_against[-1]} adversary")
 
     @property
     def certified_against(self) -> tuple[str, ...]:
@@ -160,18 +141,22 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
             check_choice(cls.__name__, "noise", kind, NOISES)
         if batch is not None:
             check_integer(cls.__name__, "batch", batch)
-        searches = [_Search(problem, target, kind) for kind in kinds]
-        found = [(search, search.best_batch() if batch is None else batch) for search in searches]
-        search, length = min(found, key=lambda pair: pair[0].regret(pair[1]))
-        contract = target.contract if search.kind == "gaussian" else {**target.contract, "delta": 0.0}
-        return cls(problem, search.rate(length), search.scale(length), search.kind, length, **contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give few rounds and experts at the plan's own noise, and batches of at most two rounds."""
-        rounds = min(FEW_ROUNDS, self.rounds)
-        small = self._resized(rounds, n=min(8, self.problem.n), batch=min(2, self.batch))
-        kinds: tuple[Attack, ...] = ("replayed noise", "cube noise") if self.noise == "cube" else ("replayed noise",)
-        return tuple(SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in kinds)
+        def regret(kind: str, length: int) -> float:
+            law = BatchNoise(kind, _scale(problem, target, kind, length), problem.n)
+            return mirror_regret(problem, mirror_rate(problem, length, law), length, law)
+
+        def best(kind: str) -> int:
+            return best_length(problem.horizon or 1, partial(regret, kind)) if batch is None else batch
+
+        kind, length = min(((kind, best(kind)) for kind in kinds), key=lambda pair: regret(*pair))
+        scale = _scale(problem, target, kind, length)
+        eta = mirror_rate(problem, length, BatchNoise(kind, scale, problem.n))
+        contract = target.contract if kind == "gaussian" else {**target.contract, "delta": 0.0}
+        return cls(problem, eta, scale, kind, length, **contract)
+
+    def small_instances(self) -> tuple[SmallInstance, ...]:
+        return self._shortened(batch=min(2, self.batch))
 
     def _learner(self, randomness: Randomness) -> NoisyMirrorDescentLearner:
         return NoisyMirrorDescentLearner(self, randomness)
@@ -213,35 +198,12 @@ class NoisyMirrorDescentLearner(BatchLearner):
         self._action = int(drawn[-1])
 
 
-class _Search:
-    """The scale, learning rate and regret of each length of a batch, for one kind of noise."""
-
-    def __init__(self, problem: Tracking, target: Target, kind: str) -> None:
-        self._problem, self._target, self.kind = problem, target, kind
-        self._rounds = problem.horizon or 1
-
-    def scale(self, batch: int) -> float:
-        """The smallest that meets the target, rounded up so that the curve, itself rounded up, still meets it."""
-        target = self._target
-        move = LossRecords(self._problem.n, target.relation.sides).move(self.kind) * ROUND_UP**3
-        if self.kind != "gaussian":
-            return target.rounds_per_person * move / target.epsilon
-        return together(target.rounds_per_person, batch) * move / gaussian_mu(target.epsilon, target.delta)
-
-    def rate(self, batch: int) -> float:
-        """The best learning rate."""
-        return mirror_rate(self._problem, batch, self._noise(batch))
-
-    def regret(self, batch: int) -> float:
-        """At that rate."""
-        return mirror_regret(self._problem, self.rate(batch), batch, self._noise(batch))
-
-    def best_batch(self) -> int:
-        """Of the smallest regret."""
-        return best_length(self._rounds, self.regret)
-
-    def _noise(self, batch: int) -> BatchNoise:
-        return BatchNoise(self.kind, self.scale(batch), self._problem.n)
+def _scale(problem: Tracking, target: Target, kind: str, batch: int) -> float:
+    """The smallest that meets the target, rounded up so that the curve, itself rounded up, still meets it."""
+    move = LossRecords(problem.n, target.relation.sides).move(kind) * ROUND_UP**3
+    if kind != "gaussian":
+        return target.rounds_per_person * move / target.epsilon
+    return together(target.rounds_per_person, batch) * move / gaussian_mu(target.epsilon, target.delta)
 
 
 def refuse_printed_noise(noise: str | None) -> None:

@@ -1,9 +1,7 @@
 """Recent leader: in each block, a private choice of the expert that was best in the block before.
 
-Old blocks are forgotten, so a change of the world is forgotten too, without a test for it. The regret bound has no
-condition, and grows with the logarithm of the number of experts: the smallest certificate for many of them.
-
-    cut time into blocks of B rounds; in each one play the expert that permute-and-flip selects by the sums of the last
+Old blocks are forgotten, so a change of the world is forgotten too. The regret bound has no condition, and grows with
+the logarithm of the number of experts: the smallest certificate for many of them.
 """
 
 from __future__ import annotations
@@ -63,7 +61,6 @@ class RecentLeader(TrackingPlan, SelectionPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """All blocks but 1 + 2S are as their predecessors; in those the selected expert is nearly the best one."""
         scale = noise_mean(self.epsilon, self.relation, self.rounds_per_person)
         return RegretBound(
             self.problem.width * recent_regret(self.problem, self.block, scale),
@@ -73,7 +70,6 @@ class RecentLeader(TrackingPlan, SelectionPlan):
 
     @property
     def expected_switches(self) -> float:
-        """At most one for each block but the first."""
         return float(-(-self.rounds // self.block) - 1)
 
     @classmethod
@@ -85,9 +81,8 @@ class RecentLeader(TrackingPlan, SelectionPlan):
             chosen = max(chosen, -(-rounds // (target.max_switches + 1)))
         return cls(problem, target.epsilon, chosen, **{**target.contract, "delta": 0.0})
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give two experts and blocks of two rounds: three selections, and rounds that no selection sees."""
-        return self._enumerable(most_rounds, {"block": 2}, {"block": min(3, self.block)}, rounds=7)
+    def small_instances(self) -> tuple[SmallInstance, ...]:
+        return self._enumerable({"block": 2}, {"block": min(3, self.block)}, rounds=7)
 
     def _learner(self, randomness: Randomness) -> RecentLeaderLearner:
         return RecentLeaderLearner(self, randomness)
@@ -135,11 +130,8 @@ class RecentLeaderLearner(ExpertLearner):
 def recent_regret(problem: Tracking, block: int, scale: float) -> float:
     """Expected regret on independent losses whose means shift at most S times, in units of the loss range.
 
-    A block is clean if the means are the same in it and in the one before: all but the first one, and for each shift
-    the block that it falls into and the next. In a clean block the selected expert j has B gap(j) at most
-    (B mean(j) - sum(j)) + (sum(*) - B mean(*)) + Exp(j) - Exp(*), in expectation at most sqrt(B ln N/2) and
-    scale (H_N - 1) more. The best sequence in hindsight may be lucky, by at most sqrt(T ln C/2). Losses that are
-    rounded down are too small by less than 2^-24.
+    In all blocks but 1 + 2S the means are those of the block before, and a selection's gap is that of limited updates.
+    The best sequence in hindsight may be lucky, by at most sqrt(T ln C/2). Proof: docs/algorithms/recent-leader.md.
     """
     n, rounds, switches = problem.n, problem.horizon or 1, problem.switches
     if n == 1:

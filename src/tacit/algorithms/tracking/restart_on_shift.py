@@ -3,18 +3,13 @@
 Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 2, with these changes. One replaced loss
 moves the regret of a window by up to 2, not 1: the test uses the width form of above-threshold, whose noise
 is exactly enough for that (the print spends .75 epsilon where it claims .5). The loss at a restart belongs
-to the old epoch only; the new one begins with the next round and counts its own time. The T windows that
-could end now are covered by log T recursions,
+to the old epoch only. The T windows that could end now are covered by log T recursions,
 
     M[a,j] = max(0, M[a,j] + l_t(j_t) - l_t(j) - slope/(2a)),   alarm when max (M[a,j] - slope a/2) > margin,
 
-since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2): O(N log T) time and
-memory instead of O(N T). The printed thresholds cannot be reached before T of order 1e4 to 1e5; ours come
-from `tacit.algorithms.tracking.thresholds`.
-
-`AboveThreshold` (sparse vector) is one-sided, in its width form, on integers: if one interval of `width` steps that
-contains 0 holds the shifts of all queries of the instance, noise of rates eps1/width and eps2/width costs eps1 + eps2
-in all, until the first "above". Proof: docs/algorithms/restart-on-shift.md.
+since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2). The printed thresholds cannot be
+reached before T of order 1e4 to 1e5; ours come from `tacit.algorithms.tracking.thresholds`.
+Proofs: docs/algorithms/restart-on-shift.md.
 """
 
 from __future__ import annotations
@@ -150,12 +145,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     def regret_bound(self) -> RegretBound:
         """The regret for any losses over runs with at most S restarts; over all runs if false alarms are provably rare.
 
-        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more. The expectation given that
-        there are at most S may be larger by a factor 1/P[restarts <= S].
-
-        A run with R restarts has S + 1 + R stretches in which no test raised an alarm, hence `regret_after`.
-        With thresholds="certified" an epoch without a shift ends in an alarm with probability at most fa. So
-        there are at most S + fa (S+1)/(1-fa) restarts on average, and the bound is concave in the restarts.
+        The first is E[regret; restarts <= S]: the regret counts as 0 where there are more.
         """
         assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
         if self.problem.n == 1:
@@ -187,22 +177,14 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         return self.problem.width * min(float(self.rounds), value)
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Tracking,
-        target: Target,
-        *,
-        shares: tuple[float, float, float] = SHARES,
-        thresholds: str = "tuned",
-        interval: int | None = None,
-    ) -> RestartOnShift:
+    def _calibrate(cls, problem: Tracking, target: Target, *, thresholds: str = "tuned") -> RestartOnShift:
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
         check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified", "paper"))
         rounds = problem.horizon or 1
-        between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4))) if interval is None else interval
+        between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4)))
 
         def make(slope: float, margin: float) -> RestartOnShift:
-            return cls(problem, target.epsilon, between, slope, margin, shares, **{**target.contract, "delta": 0.0})
+            return cls(problem, target.epsilon, between, slope, margin, **{**target.contract, "delta": 0.0})
 
         detector = make(1.0, 0.0).detector
         if thresholds == "certified":
@@ -211,10 +193,10 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
             return make(*printed(detector.n, rounds, target.epsilon))
         return make(*tuned(detector))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts, tested after every round, with thresholds that are often exceeded."""
         loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
-        return self._enumerable(most_rounds, loud, {"interval": 1}, rounds=4, also=("restarts",))
+        return self._enumerable(loud, {"interval": 1}, rounds=4, also=("restarts",))
 
     def _learner(self, randomness: Randomness) -> RestartOnShiftLearner:
         return RestartOnShiftLearner(self, randomness)
@@ -317,8 +299,8 @@ def _pieces(switches: int) -> float:
 class AboveThreshold:
     """Tells once that a query exceeds the threshold; each earlier answer is "below".
 
-    Privacy: epsilon_threshold + epsilon_query (pure, exact), for all answers together. Only the answers may be
-    released: not the queries, nor the noisy values.
+    If one interval of `width` steps that contains 0 holds the shifts of all queries, all answers together cost
+    epsilon_threshold + epsilon_query (pure, exact). Only the answers may be released.
     """
 
     def __init__(

@@ -1,15 +1,10 @@
-"""When is a regret too large to be chance? Public thresholds for `RestartOnShift`.
+"""When is a regret too large to be chance? Public thresholds for `RestartOnShift`; no choice of them costs privacy.
 
 A window of w rounds raises suspicion when the learner's regret in it exceeds
 
     margin + slope (w/(2a) + a/2)   for some a in {4, 8, 16, ...},   close to margin + slope sqrt(w).
 
-`tuned` gives thresholds that work well: the margin covers the noise of the test, the slope the fluctuations
-of one window. `certified` gives larger ones, for which a false alarm is provably rare. Thresholds concern
-regret only: no choice of them costs privacy.
-
-The test works on whole numbers of steps: losses and the constants are rounded down to them, and noise is two-sided
-geometric, P[z > x] <= e^{-a (x - 1/2)}/2. The bounds contain what that costs: a step a round, and half a step a noise.
+The test works on whole numbers of steps: a step a round, and half a step a noise, are in the bounds.
 """
 
 from __future__ import annotations
@@ -102,12 +97,8 @@ def printed(experts: int, rounds: int, epsilon: float) -> tuple[float, float]:
 def certified_margin(detector: Detector, slope: float) -> float:
     """The margin at which an epoch without a shift raises an alarm with probability at most 5%.
 
-    Three events of a third each. Noise of the test: `Detector.noise`. Fluctuation: the learner's losses
-    minus an expert's in a window of w rounds exceed their mean by at most sqrt(2 w L1), L1 = ln(6 N T k/fa),
-    for all windows (Azuma). Learning: selected from n rounds, the expert's gap is at most
-    (sqrt(2 n L2) + scale L2)/n, L2 = ln(12 N levels/fa); gaps fall with time, so that the first w rounds of
-    an epoch are the worst window of that length. Rounding: a selection's gap grows by less than 2^-24, and a test's
-    losses and slope by less than a step each, every round; the level by less than a step.
+    Three events of a third each: the noise of the test, the fluctuation of all windows (Azuma), and learning
+    (`selection_regret`), whose gaps fall with time. Roundings are added. Proof: docs/algorithms/restart-on-shift.md.
     """
     third = CERTIFIED_FALSE_ALARM / 3
     lengths = np.unique(np.ceil(np.geomspace(1, detector.rounds, 2000)))
@@ -126,10 +117,7 @@ def learning_regret(detector: Detector, lengths: FloatArray, failure: float) -> 
 
 
 def selection_regret(n: int, rounds: int, scale: float, lengths: FloatArray, failure: float) -> FloatArray:
-    """The sum of gaps over the first w rounds of `rounds`, for selections behind exponential noise of this mean.
-
-    Except with probability `failure`: see `certified_margin`.
-    """
+    """The sum of gaps over the first w rounds behind exponential noise of mean `scale`, up to probability `failure`."""
     levels = rounds.bit_length()
     tail = log(4 * n * levels / failure)
     ends, sums, total = [0.0, 1.0], [0.0, 1.0], 1.0
@@ -145,11 +133,10 @@ def selection_regret(n: int, rounds: int, scale: float, lengths: FloatArray, fai
 def stretches_regret(
     detector: Detector, slope: float, margin: float, pieces: float, failure: float | None = None
 ) -> float:
-    """Regret over `pieces` stretches that share the horizon and contain no alarm, up to probability `failure`.
+    """Regret over `pieces` stretches that share the horizon and contain no alarm, up to probability `failure` (1/T).
 
-    At each test without an alarm, every window that ends there has regret at most margin + envelope + the
-    noise; the rounds since the last test add at most the interval. The envelope is concave, so that equal
-    stretches are the worst. Losses that are rounded down are off by less than a step each. The default failure is 1/T.
+    At each test without an alarm, every window that ends there has regret at most margin + envelope + the noise; the
+    rounds since the last test add at most the interval. The envelope is concave: equal stretches are the worst.
     """
     rare = 1 / detector.rounds if failure is None else failure
     slack = detector.noise(rare / 2) + detector.threshold_scale * log(detector.checks)

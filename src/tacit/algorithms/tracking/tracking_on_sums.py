@@ -41,7 +41,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Experts, Problem
 from tacit.runtime.plan import Plan
-from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
+from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
@@ -88,6 +88,7 @@ class TrackingOnSums(BatchPlan):
     scale: float
     block: int
     base: str = "mirror"
+    noise: ClassVar[str] = "cube"
     delta: float = field(default=0.0, kw_only=True)
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy block sum, hence every decision"
@@ -101,13 +102,7 @@ class TrackingOnSums(BatchPlan):
         check_choice(owner, "base", self.base, BASES)
 
     @property
-    def kind(self) -> str:
-        """The kind of noise."""
-        return "cube"
-
-    @property
-    def length(self) -> int:
-        """Rounds of a batch."""
+    def batch(self) -> int:
         return self.block
 
     @property
@@ -117,18 +112,16 @@ class TrackingOnSums(BatchPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The smallest of the certificates that apply, plus what the lattice takes off losses."""
         problem, block, noise = self.problem, self.block, self.law
         if problem.n == 1:
             return RegretBound(0.0, "0: one expert", ("expectation over noise and draws",))
         anyhow, means = inf, inf
         if self.base == "mirror":
             anyhow = insured_anyhow(problem, self.eta, self.mix, block, noise)
-        if problem.adversary == "stochastic" or self.base == "leader":
-            mirror = self.base == "mirror"
-            base = (
-                mirror_on_means(problem, self.eta, block, noise) if mirror else leader_on_means(problem, block, noise)
-            )
+        if self.base == "leader":
+            means = insured_on_means(leader_on_means(problem, block, noise), problem, self.mix, block, noise)
+        elif problem.adversary == "stochastic":
+            base = mirror_on_means(problem, self.eta, block, noise)
             means = insured_on_means(base, problem, self.mix, block, noise)
         if means < anyhow:
             formula = "(base + ln(10)/mix + mix T/8 + n mix var/2)/(1 - mix B/2) + sqrt(T ln(C)/2) + T/2^24"
@@ -153,7 +146,6 @@ class TrackingOnSums(BatchPlan):
 
     @property
     def expected_switches(self) -> float:
-        """At most one for each block but the first."""
         return float(batches(self.rounds, self.block) - 1)
 
     @classmethod
@@ -167,17 +159,18 @@ class TrackingOnSums(BatchPlan):
         if base is not None:
             check_choice(cls.__name__, "base", base, BASES)
         bases = BASES if base is None else (base,)
-        length = _length(problem, noise, bases, block)
+
+        def cost(length: int) -> float:
+            return min(best_rates(problem, kind, length, noise)[0] for kind in bases)
+
+        length = (
+            best_length(problem.horizon or 1, cost) if block is None else check_integer(cls.__name__, "block", block)
+        )
         _, eta, mix, chosen = min((*best_rates(problem, kind, length, noise), kind) for kind in bases)
         return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give few rounds and experts at the plan's own noise, and blocks of at most two rounds."""
-        rounds = min(FEW_ROUNDS, self.rounds)
-        small = self._resized(rounds, n=min(8, self.problem.n), block=min(2, self.block))
-        return tuple(
-            SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in ("replayed noise", "cube noise")
-        )
+    def small_instances(self) -> tuple[SmallInstance, ...]:
+        return self._shortened(block=min(2, self.block))
 
     def _learner(self, randomness: Randomness) -> TrackingOnSumsLearner:
         return TrackingOnSumsLearner(self, randomness)
@@ -247,19 +240,13 @@ class TrackingOnSumsLearner(BatchLearner):
 
 
 def patience(problem: Experts, block: int, noise: BatchNoise) -> float:
-    """By how much, times the root of its length in blocks, a window may speak against the leader of a longer one.
-
-    c sqrt(B/2 + 2 var), the deviation of a difference of two sums times c = sqrt(2 ln(N log2(T/B))).
-    """
+    """By how much, times the root of its length in blocks, a window may speak against the leader of a longer one."""
     windows = max(2.0, log2(max(2.0, (problem.horizon or 1) / block)))
     return sqrt(2 * log(max(2.0, problem.n * windows)) * (block / 2 + 2 * noise.variance))
 
 
 def window_leader(prefix: FloatArray, patience: float) -> int:
-    """The leader of the longest of the windows of the last 1, 2, 4, ... and all blocks that no shorter one refutes.
-
-    `prefix`: the sums of the first 0, 1, 2, ... blocks.
-    """
+    """The leader of the longest of the windows of the last 1, 2, 4, ... and all blocks that no shorter one refutes."""
     blocks = len(prefix) - 1
     lengths = np.array([*(1 << k for k in range((blocks - 1).bit_length())), blocks])
     sums = prefix[blocks] - prefix[blocks - lengths]
@@ -269,15 +256,6 @@ def window_leader(prefix: FloatArray, patience: float) -> int:
     refuted = excess > patience * np.sqrt(lengths)[:, None]
     accepted = ~np.triu(refuted, 1).any(axis=0)  # by a shorter window
     return int(leaders[np.flatnonzero(accepted)[-1]])
-
-
-def _length(problem: Experts, noise: BatchNoise, bases: tuple[str, ...], block: int | None) -> int:
-    """The length of a block: as asked for, or that of the smallest certificate."""
-    if block is not None:
-        return check_integer("TrackingOnSums", "block", block)
-    return best_length(
-        problem.horizon or 1, lambda length: min(best_rates(problem, kind, length, noise)[0] for kind in bases)
-    )
 
 
 def _alone(expert: int, n: int) -> FloatArray:

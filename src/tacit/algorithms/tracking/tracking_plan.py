@@ -47,7 +47,6 @@ class SelectionPlan(ExpertPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent losses."""
         return ("stochastic",)
 
 

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, exp, sqrt
+from math import exp, sqrt
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
@@ -346,24 +346,20 @@ def lattice_grid(
     records: Records,
     *,
     growing: bool = False,
-    column_norm: float | None = None,
     multiple: float = 0.0,
 ) -> Grid:
     """Give the finest lattice on which the sums meet `privacy`, mu for Gaussian noise or epsilon for pure noise.
 
-    `growing`: the size of a record follows what was released, and only rises. `column_norm`: that of the encoder with
-    c_{t-s} times the size at s over that at t, if sizes are fixed in advance. `multiple`: sizes of records are whole
+    `growing`: the size of a record follows what was released, and only rises. `multiple`: sizes of records are whole
     multiples of it, which trees need where they are not all the same.
     """
     if mechanism.steps == 0:
         return Grid(records, 0, 0.0, Pure(0.0), EXACT)
     floors = Rounding(floors=mechanism.nodes) if multiple else None
     if mechanism.noise != "gaussian":
-        return _pure_grid(mechanism, privacy, records, column_norm, floors or Rounding(), multiple)
+        return _pure_grid(mechanism, privacy, records, floors or Rounding(), multiple)
     budget = privacy * GAUSSIAN_SIGMA * (2 - ROUND_UP)
-    column = column_norm
-    if column is None:
-        column = mechanism.column_norm * mechanism.crowding(records.apart, records.spacing)
+    column = mechanism.column_norm * mechanism.crowding(records.apart, records.spacing)
     most = records.l2_shift(LARGEST_UNITS) * column  # no lattice is finer
     # `rounding` asks for the move of a record, times the mechanism's own column norm.
     moved = min(budget, most) / column * mechanism.column_norm * ROUND_UP
@@ -398,14 +394,7 @@ def last_below(function: Callable[[int], float], limit: float, most: int) -> int
     return low
 
 
-def _pure_grid(
-    mechanism: RunningSum,
-    privacy: float,
-    records: Records,
-    column_norm: float | None,
-    rounding: Rounding,
-    multiple: float,
-) -> Grid:
+def _pure_grid(mechanism: RunningSum, privacy: float, records: Records, rounding: Rounding, multiple: float) -> Grid:
     nodes, cube = mechanism.nodes, mechanism.noise == "cube"
     # A floor in a node moves each coordinate by at most a step.
     lost = rounding.floors * (1 if cube else records.dimension)
@@ -415,9 +404,7 @@ def _pure_grid(
     units = 2 * min(LOSS_UNITS // 2, laplace_units(privacy, width, least))  # even
 
     def moved(units: int) -> int:
-        # The l1 norm of a column of zeros and ones is a whole number; of other ones it is rounded up.
-        one = records.pure_shift(mechanism.noise, units)
-        return lost + (nodes * one if column_norm is None else min(nodes * one, ceil(column_norm * one * ROUND_UP)))
+        return lost + nodes * records.pure_shift(mechanism.noise, units)
 
     # A shift is not in proportion to the units: the width was that of two.
     while units > 2 and laplace_rate(privacy, moved(units)) < least:

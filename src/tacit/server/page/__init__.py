@@ -35,20 +35,13 @@ DRAWN = {
 """What Swagger UI needs besides: pictures that stand in its stylesheet."""
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml"}
 SWAGGER = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript", "interface.js": "text/javascript"}
-PATIENCE = 0.25  # seconds that a page may read before it is sent
 FRESH = 1.5  # seconds
 LONGEST_FORM = 4096
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 
 
 def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
-    """Make the routes of the page.
-
-    Args:
-        watch: what is shown.
-        access: the check of tokens.
-        viewers: how many connections of one token may follow the page.
-    """
+    """Make the routes of the page."""
     events = Events(watch, viewers)
     routes = APIRouter(include_in_schema=False)
 
@@ -62,7 +55,7 @@ def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
                 raise
             return _ask(problem, COOKIE in request.cookies)
         if watch.age > FRESH:  # else somebody else looks, and what is newer comes as an event
-            await asyncio.to_thread(watch.look, PATIENCE)
+            await asyncio.to_thread(watch.look)
         return HTMLResponse(watch.page(str(request.base_url.replace(scheme=_scheme(request)))), headers=POLICY)
 
     @routes.get("/events")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.accounting.rounding import rounded_up
 from tacit.experiments.experiments import Experiments
@@ -21,16 +21,8 @@ SILENT, HEARD = 3.0, 6.0
 """Standard deviations of the noise: at most so many replies are none, and at least so many are some."""
 
 
-@dataclass(frozen=True)
-class Interval:
-    """An effect and its interval, drawn from -100 to 100.
-
-    Attributes:
-        text: in words.
-        low: where the interval begins.
-        middle: where the estimate is.
-        high: where it ends.
-    """
+class Interval(NamedTuple):
+    """An effect and its interval, drawn from -100 to 100."""
 
     text: str
     low: float
@@ -40,56 +32,32 @@ class Interval:
 
 @dataclass(frozen=True)
 class ArmView:
-    """One arm as it is now.
-
-    Attributes:
-        name: its name.
-        mark: its colour.
-        default: whether others are measured against it.
-        share: of the version that is served.
-        effect: against the default arm, or None.
-        verdict: in a word.
-        replies: the reply rate, in words (empty: not known).
-        gone: "killed", "removed", or nothing.
-        killable: whether an act can take it away.
-    """
+    """One arm as it is now."""
 
     name: str
-    mark: str
-    default: bool
-    share: float
-    effect: Interval | None
-    verdict: str
-    replies: str
-    gone: str
-    killable: bool
+    mark: str  # its colour
+    default: bool  # whether others are measured against it
+    share: float  # of the version that is served
+    effect: Interval | None  # against the default arm
+    verdict: str  # in a word
+    replies: str  # the reply rate, in words (empty: not known)
+    gone: str  # "killed", "removed", or nothing
+    killable: bool  # whether an act can take it away
 
 
 @dataclass(frozen=True)
 class ExperimentView:
-    """One experiment as it is now.
-
-    Attributes:
-        name: its name.
-        about: what `Experiments.describe` says: state, design, plan, contract, versions and acts.
-        found: what `Experiments.results` says: how many versions were released, confidence, sample ratio.
-        privacy: epsilon and delta in a few words.
-        arms: the arms, in their places.
-        alerts: what somebody should look at.
-        ledger: the budget that is charged, or None.
-        marks: the colour of each name that `stacks` has.
-        stacks: for each version that is drawn, the shares by colour.
-    """
+    """One experiment as it is now."""
 
     name: str
-    about: dict[str, Any]
-    found: dict[str, Any]
-    privacy: str
-    arms: list[ArmView]
-    alerts: list[str]
-    ledger: LedgerView | None
-    marks: dict[str, str]
-    stacks: list[list[float]]
+    about: dict[str, Any]  # what `Experiments.describe` says
+    found: dict[str, Any]  # what `Experiments.results` says
+    privacy: str  # epsilon and delta in a few words
+    arms: list[ArmView]  # in their places
+    alerts: list[str]  # what somebody should look at
+    ledger: LedgerView | None  # the budget that is charged
+    marks: dict[str, str]  # the colour of each name that `stacks` has
+    stacks: list[list[float]]  # for each version that is drawn, the shares by colour
 
     @property
     def key(self) -> str:
@@ -120,14 +88,7 @@ def key_of(name: str) -> str:
 
 
 def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue: int) -> ExperimentView:
-    """Read an experiment as it is now.
-
-    Args:
-        experiments: those of the store.
-        name: which one.
-        ledger: the budget that it is charged to.
-        overdue: how many of its versions should have been released and were not.
-    """
+    """Read an experiment as it is now."""
     about, found = experiments.describe(name), experiments.results(name)
     killed = set(experiments.kills(name)["killed"])
     document = experiments.contract(name)["contract"]

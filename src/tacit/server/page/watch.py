@@ -1,8 +1,7 @@
-"""What the page knows: read from the store in small pieces, and only what is new.
+"""What the page knows: read from the store in small pieces, and only of what changed.
 
-`look` works for a limited time, so that a page is there at once whatever the store holds, and decisions wait for it no
-longer than for one piece. What was not read yet is read by the next look; the page says so meanwhile. Everybody who
-looks at the page shares one watch, so that many viewers cost the store no more than one.
+Decisions wait no longer than for one piece: the latest rounds of one learner. Everybody who looks at the page shares
+one watch, so that many viewers cost the store no more than one.
 
 Whoever looks gets what changes as server-sent events, once a second at most. One task looks into the store for all
 viewers, and only while there are any. There are so many viewers at most, and so many of one token. Each is let go when
@@ -35,41 +34,23 @@ from tacit.store.history import Head
 from tacit.store.store import Store
 
 View = TypeVar("View", LearnerView, ExperimentView)
-PIECE = 5_000  # rounds that are counted in one transaction
 FEW = 3  # learners whose contracts stand open
 ROWS = 200  # learners on the page, and as many experiments
 MOST = 32  # viewers
 TICK = 1.0  # seconds between two looks
-WORK = 0.25  # seconds that a look may take, and the pause after it if it was too short
 BEAT = 15.0  # seconds after which a silent connection is tried
 TRUST = 5.0  # seconds after which a token is looked at again
 
 
-@dataclass
-class Seen:
-    """A learner as far as it was read: what never changes, and its decisions."""
-
-    about: About
-    strip: Strip
-
-
 @dataclass(frozen=True)
 class Shown(Generic[View]):
-    """A learner or an experiment as it is shown.
-
-    Attributes:
-        view: what is shown.
-        now: the part of the page that changes.
-        mark: what it was computed from: if that is the same, nothing has changed.
-        made: the version at which it first was there.
-        version: the version at which it last changed.
-    """
+    """A learner or an experiment as it is shown."""
 
     view: View
-    now: Markup
-    mark: object
-    made: int
-    version: int
+    now: Markup  # the part of the page that changes
+    mark: object  # what it was computed from: if that is the same, nothing has changed
+    made: int  # the version at which it first was there
+    version: int  # the version at which it last changed
 
 
 @dataclass(frozen=True)
@@ -93,13 +74,7 @@ class Change:
 
 
 class Watch:
-    """The public past of a store, as a page shows it; threads may share it.
-
-    Args:
-        store: the store.
-        accounts: the accounts of its ledgers, if others read them too.
-        experiments: the experiments of the store (None: there are none).
-    """
+    """The public past of a store, as a page shows it; threads may share it."""
 
     def __init__(self, store: Store, accounts: Accounts | None = None, experiments: Experiments | None = None) -> None:
         self._experiments = experiments
@@ -107,7 +82,7 @@ class Watch:
         self._history = store.history
         self._turn = threading.Lock()
         self._instance = Randomness.secret().stream("page").bytes(6).hex()
-        self._seen: dict[int, Seen] = {}
+        self._seen: dict[int, About] = {}
         self._state = State()
         self._looked = -inf
 
@@ -116,24 +91,20 @@ class Watch:
         """How many seconds ago the last look ended."""
         return time.monotonic() - self._looked
 
-    def look(self, seconds: float, plans: int = 0) -> bool:
-        """Read what is new; whether something is left to read.
+    def look(self, plans: int = 0) -> None:
+        """Read what is new.
 
         Args:
-            seconds: so long at most, but one piece in any case.
             plans: how many plans may be read, which takes a part of a second each where they are planned again.
         """
         with self._turn:
-            until = time.monotonic() + seconds
             found = self._history.heads()
             heads = found[:ROWS]
             for head in heads:
                 if head.number not in self._seen:
                     row = self._history.about(head.name)
-                    about = About(row.request, row.guarantee)
-                    self._seen[head.number] = Seen(about, Strip(about.scale))
+                    self._seen[head.number] = About(row.request, row.guarantee)
             accounts = self._accounts.read()
-            left = self._read_decisions(heads, until)
             self._read_plans(heads, plans)
             version, ledgers = self._state.version + 1, tuple(map(LedgerView.of, accounts.values()))
             names: dict[int | None, str] = {number: account["name"] for number, account in accounts.items()}
@@ -143,7 +114,6 @@ class Watch:
             tried = self._tried({ledger.name: ledger for ledger in ledgers}, version)
             self._state = State(version, tried, learners, ledgers, changed, hidden=len(found) - len(heads))
             self._looked = time.monotonic()
-            return left
 
     def page(self, address: str) -> str:
         """The whole page as of the last look."""
@@ -184,38 +154,23 @@ class Watch:
             tried[seen.key] = Shown(seen, render("experiment_now.html", view=seen), (mark, ledger), made, version)
         return tried
 
-    def _read_decisions(self, heads: Sequence[Head], until: float) -> bool:
-        """First those that are nearly up to date, then the others as far as the time goes; whether it was too short."""
-        behind = [(head.rounds - self._seen[head.number].strip.rounds, head) for head in heads]
-        for missing, head in sorted(behind, key=lambda pair: pair[0]):
-            while missing > 0:
-                missing -= self._read_piece(head)
-                if time.monotonic() > until:
-                    return True
-        return False
-
-    def _read_piece(self, head: Head) -> int:
-        strip = self._seen[head.number].strip
-        first, last = strip.rounds, min(head.rounds, strip.rounds + PIECE)
-        strip.widen(last)
-        strip.add(self._history.counts(head.number, first, last, strip.width), last)
-        return last - first
-
     def _read_plans(self, heads: Sequence[Head], plans: int) -> None:
-        waiting = [head for head in heads if not self._seen[head.number].about.planned]
+        waiting = [head for head in heads if not self._seen[head.number].planned]
         for head in waiting[:plans]:
-            about = self._seen[head.number].about
+            about = self._seen[head.number]
             about.plan = self._history.plan(head.name)
             about.planned = True
 
     def _shown(self, head: Head, ledger: str | None, version: int) -> Shown[LearnerView]:
         """The learner as it was shown before, if nothing changed."""
-        seen, before = self._seen[head.number], self._state.learners.get(head.number)
-        mark = head.rounds, seen.strip.rounds, seen.about.planned
+        about, before = self._seen[head.number], self._state.learners.get(head.number)
+        mark = head.rounds, about.planned
         if before is not None and before.mark == mark:
             return before
+        first, width = Strip.span(head.rounds)
+        strip = Strip.of(about.scale, self._history.counts(head.number, first, head.rounds, width), head.rounds)
         latest = self._history.decision(head.number, head.rounds - 1) if head.rounds else None
-        view = seen.about.view(head, ledger, seen.strip, latest)
+        view = about.view(head, ledger, strip, latest)
         made = version if before is None else before.made
         return Shown(view, render("now.html", view=view), mark, made, version)
 
@@ -239,13 +194,7 @@ def _changes(state: State, known: int) -> Iterator[Change]:
 
 
 class Events:
-    """The stream of changes.
-
-    Args:
-        watch: what is looked at.
-        each: how many viewers may have the same token.
-        tick: seconds between two looks.
-    """
+    """The stream of changes."""
 
     def __init__(self, watch: Watch, each: int, tick: float = TICK) -> None:
         self._watch = watch
@@ -262,14 +211,7 @@ class Events:
     async def stream(
         self, since: str, token: int, closing: threading.Event, check: Callable[[], Awaitable[object]]
     ) -> AsyncIterator[str]:
-        """The events for one viewer, until the service ends or the viewer may not look any more.
-
-        Args:
-            since: the stamp up to which the viewer knows everything.
-            token: the number of the viewer's token.
-            closing: set when the service ends.
-            check: raises if the viewer may not look.
-        """
+        """The events for one viewer, until the service ends or the viewer may not look any more."""
         if not self.room(token):  # many came at once, when there was room for each of them
             return
         told = asyncio.Event()
@@ -305,15 +247,14 @@ class Events:
     async def _look(self) -> None:
         """Look into the store until nobody looks at the page."""
         while self._viewers:
-            left = False
             try:
-                left = await asyncio.to_thread(self._watch.look, WORK, plans=1)
+                await asyncio.to_thread(self._watch.look, plans=1)
                 self._broken = False
             except TacitError:
                 self._broken = True
             for told in self._viewers:
                 told.set()
-            await asyncio.sleep(min(WORK, self._tick) if left else self._tick)
+            await asyncio.sleep(self._tick)
 
 
 def _text(change: Change, stamp: str) -> str:

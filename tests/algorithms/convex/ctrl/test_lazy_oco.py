@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from algorithms.convex.measured import measured
 from tacit.algorithms.convex.ctrl import LazyOCO
 from tacit.algorithms.convex.ctrl.lazy_oco import NotPrivate, growing_ranges
 from tacit.domains import Ball, KSubsets
@@ -15,20 +16,6 @@ from tacit.problems import Convex
 from tacit.simulation.comparators import best_fixed_point
 
 
-def runs(plan, environment, count):
-    switches, regrets = [], []
-    for run in range(count):
-        source = Randomness.replayable(run)
-        data = environment.data(source.stream("data"))
-        learner = plan.start(source.child("learner"))
-        actions = learner.run(data)
-        rows = environment.loss.pack(data, environment.dimension, many=True)
-        paid = float(np.sum(environment.loss.values(actions, rows)))
-        regrets.append(paid - best_fixed_point(environment.loss, data, plan.problem.domain).loss)
-        switches.append(learner.switches)
-    return np.array(switches), np.array(regrets)
-
-
 @pytest.mark.parametrize(
     ("environment", "budget"), [(LogisticStream(2, 500), 30), (DriftingQuadratic(2, 500, spread=0.3), 100)], ids=repr
 )
@@ -36,7 +23,7 @@ def test_budget_and_regret_are_kept(environment, budget):
     problem = Convex(domain=Ball(2), loss=environment.loss, horizon=500)
     plan = LazyOCO.for_budget(problem, switches=budget)
     assert 0.9 * budget <= plan.expected_switches <= budget
-    switches, regrets = runs(plan, environment, 4)
+    regrets, switches = measured(plan, environment, 4)
     assert switches.mean() <= budget
     assert switches.min() >= 1
     assert regrets.mean() <= float(plan.regret_bound)

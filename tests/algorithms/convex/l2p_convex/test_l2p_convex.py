@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
-from tacit.algorithms.convex.l2p_convex.measure import History, IntervalMeasure, rounded_count
+from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, rounded_count
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import AbsoluteLoss, ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
@@ -57,7 +57,7 @@ def test_no_feedback_moves_a_coin_of_strongly_convex_losses_too():
     plan = L2PConvex(line, rate=0.4, regularisation=400.0, force=0.02, clip=0.02, relation="zero-out")
     assert plan.curve.bit == pytest.approx(0.04)
     ratios = []
-    for row in (np.array([1.0]), plan.start(Randomness.replayable(1))._nothing()):
+    for row in (np.array([1.0]), plan.start(Randomness.replayable(1))._nothing()[0]):
         chains = plan.start(Randomness.replayable(1))._chains
         chains.load_state_dict({**chains.state_dict(), "decision": np.array([1.0])})
         chains.absorb(row)
@@ -150,10 +150,10 @@ def test_a_draw_is_as_private_as_its_gaussian(loss):
     axis = np.linspace(-1, 1, 4001)
 
     def law(rows):
-        history = History(loss, 1)
+        measure = GibbsMeasure(once.problem, loss, rate, regularisation)
         for row in rows:
-            history.append(row)
-        potential = rate * (history.value(axis[:, None]) + regularisation * axis**2)
+            measure.absorb(row)
+        potential = rate * (measure.losses(axis[:, None]) + regularisation * axis**2)
         density = np.exp(-(potential - potential.min()))
         return density / density.sum()
 
@@ -196,14 +196,14 @@ def test_the_law_of_a_late_decision_is_the_measure_itself():
 def measured(plan, features, labels, seeds):
     loss, domain = plan.problem.loss, plan.problem.domain
     rows = loss.pack((features, labels), domain.dimension, many=True)
-    history = History(loss, domain.dimension)
+    measure = GibbsMeasure(plan.problem, loss, 1.0, 1.0)
     for row in rows:
-        history.append(row)
+        measure.absorb(row)
     angles = np.linspace(0, 2 * np.pi, 64, endpoint=False)
     circle = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     fans = [radius * circle for radius in np.linspace(0, 1, 41)] if domain.dimension == 2 else []
     candidates = np.concatenate(fans) if fans else np.linspace(-1, 1, 2001)[:, None]
-    best = history.value(candidates).min()
+    best = measure.losses(candidates).min()
     regrets = []
     for seed in seeds:
         played = plan.start(Randomness.replayable(seed)).run((features, labels))
@@ -277,33 +277,36 @@ def test_counts_are_rounded_up_a_little():
     assert len(set(counts)) < 90
 
 
-def test_what_is_refused():
-    privacy = {"epsilon": 1.0, "delta": 1e-6}
-    made = problem(1, 100)
-    with pytest.raises(PrivacyError, match="no pure form"):
-        L2PConvex.calibrate(made, epsilon=1.0, delta=0.0)
-    with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
-        L2PConvex.calibrate(made, max_switches=3, **privacy)
-    with pytest.raises(PrivacyError, match="more than work_limit=1e\\+08"):
-        L2PConvex.calibrate(problem(2, 100_000), **privacy)
-    with pytest.raises(PrivacyError, match="loss evaluations"):
-        L2PConvex.calibrate(problem(2, 100_000, AbsoluteLoss()), **privacy)
-    custom = CustomLoss(lambda x, z: 0.0, lambda x, z: [0.0], lipschitz=1.0)
-    with pytest.raises(PrivacyError, match="convex and Lipschitz by construction"):
-        L2PConvex.calibrate(problem(1, 100, custom), **privacy)
-    with pytest.raises(PrivacyError, match="not from a Simplex"):
-        L2PConvex.calibrate(Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=10), **privacy)
-    with pytest.raises(PrivacyError, match="finite Lipschitz constant"):
-        lazy(problem(1, 10, _Steep()), clip=1.0)
-    with pytest.raises(InvalidInput, match="starts only with a loss of rows"):
-        lazy(problem(1, 100, ConvexFamily(lipschitz=1.0))).start()
-    with pytest.raises(InvalidInput, match="finite horizon"):
-        lazy(problem(1, None))
-
-
 class _Steep(AbsoluteLoss):
     def link_constants(self, largest_margin):
         return float("inf"), float("inf")
+
+
+CUSTOM = CustomLoss(lambda x, z: 0.0, lambda x, z: [0.0], lipschitz=1.0)
+TRIANGLE = Convex(domain=Simplex(3), loss=LogisticLoss(), horizon=10)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: calibrated(problem(1, 100), delta=0.0), "no pure form"),
+        (lambda: calibrated(problem(1, 100), max_switches=3), "cannot promise a limit on switches"),
+        (lambda: calibrated(problem(2, 100_000)), "more than work_limit=1e\\+08"),
+        (lambda: calibrated(problem(2, 100_000, AbsoluteLoss())), "loss evaluations"),
+        (lambda: calibrated(problem(1, 100, CUSTOM)), "convex and Lipschitz by construction"),
+        (lambda: calibrated(TRIANGLE), "not from a Simplex"),
+        (lambda: lazy(problem(1, 10, _Steep()), clip=1.0), "finite Lipschitz constant"),
+        (lambda: lazy(problem(1, 100, ConvexFamily(lipschitz=1.0))).start(), "starts only with a loss of rows"),
+        (lambda: lazy(problem(1, None)), "finite horizon"),
+    ],
+)
+def test_what_is_refused(make, message):
+    with pytest.raises((PrivacyError, InvalidInput), match=message):
+        make()
+
+
+def calibrated(made, **target):
+    return L2PConvex.calibrate(made, **{"epsilon": 1.0, "delta": 1e-6, **target})
 
 
 @pytest.mark.parametrize(

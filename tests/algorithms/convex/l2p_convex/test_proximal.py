@@ -71,27 +71,6 @@ def draws(sampler, potential, count, seed=1):
     return np.array([sampler.sample(potential, generator) for _ in range(count)])
 
 
-def gaussian_sampler(radius=14.0, shift=8.0):
-    """The law N((shift, 0), I), which the ball does not touch; the divergence of the start is exact."""
-    divergence = (shift**2 + radius**2 / 2) / 2 - log(radius**2 / 2)
-    return certified_sampler(
-        Ball(2, radius), strength=1.0, lipschitz=shift, smoothness=0.0, divergence=divergence, distance=0.04, step=0.5
-    )
-
-
-def test_a_gaussian_law_is_met_and_half_the_steps_are_rejected():
-    sampler, count = gaussian_sampler(), 300
-    # The mean of the law of a draw is off by at most 8 (1 + mh)^-steps, far below the test's resolution.
-    drawn = draws(sampler, Linear([-8.0, 0.0]), count)
-    standard = (drawn - [8.0, 0.0]) * sqrt(count)
-    assert np.abs(standard.mean(axis=0)).max() < Z
-    assert kolmogorov(ndtr(drawn[:, 0] - 8.0)) < kolmogorov_limit(count, sampler.distance)
-    squares = ((drawn - [8.0, 0.0]) ** 2).sum(axis=1) / 2  # exponential with mean 1
-    assert kolmogorov(-np.expm1(-squares)) < kolmogorov_limit(count, sampler.distance)
-    half = draws(replace(sampler, steps=sampler.steps // 2), Linear([-8.0, 0.0]), count)
-    assert abs((half[:, 0] - 8.0).mean() * sqrt(count)) > Z
-
-
 @pytest.mark.parametrize("shape", ["ball", "box"])
 def test_a_truncated_gaussian_law_is_met_and_half_the_steps_are_rejected(shape):
     # N((8, 0), I), cut off by the ball at |x| = 9.5, or by the box at |x_1| = 1/2.
@@ -255,7 +234,7 @@ def test_errors():
 
 
 def test_the_start_of_a_ball_is_uniform():
-    sampler = replace(gaussian_sampler(), steps=0)
+    sampler = ProximalSampler(Ball(2, 14.0), 1.0, 0.5, steps=0, refinements=0, tries=2, acceptance=1.0, distance=0.1)
     drawn = draws(sampler, Linear([0.0, 0.0]), 2000)
     assert kolmogorov((drawn**2).sum(axis=1) / 14.0**2) < kolmogorov_limit(2000)
     assert kolmogorov(np.arctan2(drawn[:, 1], drawn[:, 0]) / (2 * pi) + 0.5) < kolmogorov_limit(2000)

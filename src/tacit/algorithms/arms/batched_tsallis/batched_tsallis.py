@@ -19,10 +19,7 @@ import numpy as np
 
 from tacit.algorithms.arms.arm_plan import WORST, ArmLearner, ArmPlan, pure, release_of
 from tacit.algorithms.arms.batched_tsallis.certificate import (
-    KAPPAS,
-    LOWERINGS,
     MOST_DROP,
-    POWERS,
     BatchLoss,
     best_batches,
     best_parameters,
@@ -75,9 +72,9 @@ class BatchedTsallis(ArmPlan):
     lowering: float = 0.0
 
     def _check_parameters(self) -> None:
-        _check_power(self.power)
-        _check_kappa(self.kappa)
-        _check_lowering(self.lowering)
+        for name, low, high in (("power", 0.05, 0.99), ("kappa", 1e-6, MOST_DROP), ("lowering", 0.0, 1.0)):
+            value = getattr(self, name)
+            check_number("BatchedTsallis", name, value, above=low, below=high, closed_low=True, closed_high=True)
         check_positive("BatchedTsallis", "eta", self.eta)
         loss = self.loss  # refuses a batch that cannot be released
         if not loss.admissible(self.eta):
@@ -118,36 +115,15 @@ class BatchedTsallis(ArmPlan):
         return float(self.batches - 1)
 
     @classmethod
-    def _calibrate(
-        cls,
-        problem: Arms,
-        target: Target,
-        *,
-        batch: int | None = None,
-        power: float | None = None,
-        eta: float | None = None,
-        kappa: float | None = None,
-        lowering: float | None = None,
-        missing: float | str = WORST,
-    ) -> BatchedTsallis:
+    def _calibrate(cls, problem: Arms, target: Target, *, missing: float | str = WORST) -> BatchedTsallis:
         if target.adversary == "adaptive":
             raise PrivacyError("BatchedTsallis has no certified regret against losses that react to its decisions.")
-        rounds = problem.horizon or 1
-        powers = POWERS if power is None else (_check_power(power),)
-        if kappa is not None:
-            _check_kappa(kappa)
-        lowerings = LOWERINGS if lowering is None else (_check_lowering(lowering),)
-
-        def kappas(power: float) -> tuple[float, ...]:
-            return tuple(min(unit * (1 - power), MOST_DROP) for unit in KAPPAS) if kappa is None else (kappa,)
-
-        releases = _releases(problem, target, missing, batch)
-        loss, best = best_parameters(problem.n, rounds, releases, powers, kappas, lowerings, problem.delay)
-        rate = best if eta is None else check_positive("calibrate", "eta", eta)
+        releases = _releases(problem, target, missing)
+        loss, rate = best_parameters(problem.n, problem.horizon or 1, releases, problem.delay)
         parameters = (loss.release.batch, loss.power, rate, loss.kappa, loss.lowering)
         return cls(problem, target.epsilon, *parameters, missing=missing, **pure(target))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with batches of one round, and the plan's own batches, whose release has no bias."""
         own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0}
         loud = {**own, "epsilon": 1.0, "eta": 0.3, "kappa": 0.2}
@@ -209,43 +185,20 @@ class BatchedTsallisLearner(ArmLearner):
         copy = self._batch % self._copies
         mean = self._mean.value(self._draws.noisy(total))
         self._batch += 1
-        weights = self._weights[copy]
-        self._levels[copy] = advance(
-            self._rule,
-            self._scores[copy],
-            weights,
-            float(self._levels[copy]),
-            (self._arms[copy], mean),
-            self._scale,
-        )
+        scores, weights, level = self._scores[copy], self._weights[copy], float(self._levels[copy])
+        self._levels[copy] = advance(self._rule, scores, weights, level, (self._arms[copy], mean), self._scale)
         self._arms[copy] = self._draws.arm(weights)
         if not self._opens:
             self._move(self._arms[copy])
 
 
-def _check_power(power: object) -> float:
-    return check_number("BatchedTsallis", "power", power, above=0.05, below=0.99, closed_low=True, closed_high=True)
-
-
-def _check_kappa(kappa: object) -> float:
-    return check_number(
-        "BatchedTsallis", "kappa", kappa, above=1e-6, below=MOST_DROP, closed_low=True, closed_high=True
-    )
-
-
-def _check_lowering(lowering: object) -> float:
-    return check_number("BatchedTsallis", "lowering", lowering, above=0.0, below=1.0, closed_low=True, closed_high=True)
-
-
-def _releases(problem: Arms, target: Target, missing: float | str, batch: int | None) -> list[ClippedGeometric]:
+def _releases(problem: Arms, target: Target, missing: float | str) -> list[ClippedGeometric]:
     """The lengths worth trying, as few as the limit on switches allows."""
     rounds, delay = problem.horizon or 1, problem.delay
 
     def make(length: int) -> ClippedGeometric:
         return release_of(problem, target, missing, length)
 
-    if batch is not None:
-        return [make(batch)]
     fewest = 1 if target.max_switches is None else -(-rounds // (target.max_switches + 1))
     if fewest > LARGEST_BATCH:
         raise PrivacyError(

@@ -5,11 +5,9 @@ A = q/(eta (1-q)), the release f with overshoot d/n, E_s its mean for a batch of
 
     B [ (K^{1-q} - 1)/(eta (1-q)) + S ( lambda + K sup_{0<p<=1} (phi(p) - lambda p) ) ]
 
-    phi(p) = A p^{1+q} max_{s in {0,n}} E_s u(z1) + A p^q (1-p) max_{s in {0,n}} E_s u(z0)
-    u(z) = z - ((1-q)/q) (1 - (1+z)^{-q/(1-q)}),   z1 = (f - c)(1-p)/(A p^q),   z0 = (c - f) p^{1-q}/A
     c(p) = max(-d/n, min(1/2 - m/(A p^q), kappa A p^q - d/n)),   m = lowering |E_0 (f - 1/2)^3| (2-q)/(3 (1-q))
 
-The supremum is the largest of proved bounds on cells of p, not the largest value at points.
+with phi of `step_cost.py`.
 """
 
 from __future__ import annotations
@@ -39,19 +37,11 @@ TOLERANCE = 1e-10
 
 @dataclass(frozen=True)
 class BatchLoss(StepCost):
-    """What one batch may cost in the analysis, as a function of the learning rate.
+    """What one batch may cost in the analysis, as a function of the learning rate."""
 
-    Attributes:
-        arms: K.
-        release: how the mean of a batch is released.
-        power: q of the Tsallis entropy, in (0, 1).
-        kappa: how far the baseline of an unlikely arm may rise.
-        lowering: how much of the skewness of the release the baseline makes up for, in [0, 1].
-    """
-
-    power: float
-    kappa: float
-    lowering: float
+    power: float  # q of the Tsallis entropy, in (0, 1)
+    kappa: float  # how far the baseline of an unlikely arm may rise
+    lowering: float  # how much of the skewness of the release the baseline makes up for, in [0, 1]
 
     @cached_property
     def lowered(self) -> float:
@@ -139,32 +129,26 @@ def largest_rate(loss: BatchLoss, most: float) -> float:
 
 
 def best_parameters(
-    arms: int,
-    rounds: int,
-    releases: list[ClippedGeometric],
-    powers: tuple[float, ...],
-    kappas: Callable[[float], tuple[float, ...]],
-    lowerings: tuple[float, ...],
-    delay: int = 0,
+    arms: int, rounds: int, releases: list[ClippedGeometric], delay: int = 0
 ) -> tuple[BatchLoss, float]:
-    """Search the parameters of the smallest certified regret, one after the other, and the learning rate.
+    """Search the parameters of the smallest certified regret, one after the other, and the learning rate."""
 
-    `kappas` gives the values to try for a power.
-    """
+    def kappas(power: float) -> tuple[float, ...]:
+        return tuple(min(unit * (1 - power), MOST_DROP) for unit in KAPPAS)
 
     def tuned(loss: BatchLoss) -> float:
         return tsallis_regret(loss, rounds, best_rate(loss, rounds, 0.02, delay), delay, rough=True)
 
     def starts() -> Iterator[BatchLoss]:
-        for power in powers:
-            for kappa, lowering in zip(kappas(power)[::-2], lowerings[::-1], strict=False):
+        for power in POWERS:
+            for kappa, lowering in zip(kappas(power)[::-2], LOWERINGS[::-1], strict=False):
                 yield BatchLoss(arms, releases[0], power, kappa, lowering)
 
     found = min(starts(), key=tuned)
     for _ in range(2):
-        place = powers.index(found.power)
-        near = powers[max(0, place - 1) : place + 2]
-        found = min((replace(found, lowering=lowering) for lowering in lowerings), key=tuned)
+        place = POWERS.index(found.power)
+        near = POWERS[max(0, place - 1) : place + 2]
+        found = min((replace(found, lowering=lowering) for lowering in LOWERINGS), key=tuned)
         found = min((replace(found, power=q, kappa=kappa) for q in near for kappa in kappas(q)), key=tuned)
     found = min((replace(found, release=release) for release in releases), key=tuned)
     return found, best_rate(found, rounds, 0.002, delay)

@@ -25,41 +25,20 @@ _sum, _min = np.add.reduce, np.minimum.reduce  # the methods of arrays cost a mi
 
 
 class Rule(NamedTuple):
-    """What a learner does with a release, the same for all batches.
+    """What a learner does with a release, the same for all batches."""
 
-    Attributes:
-        exponent: 1/(1-q) of the Tsallis entropy of power q.
-        kappa: how far the baseline of an unlikely arm may rise.
-        overshoot: by how much the ends of a release lie outside [0, 1].
-        lowered: m, by which the baseline 1/2 - m/(A p^q) is lowered.
-    """
-
-    exponent: float
-    kappa: float
-    overshoot: float
-    lowered: float
+    exponent: float  # 1/(1-q) of the Tsallis entropy of power q
+    kappa: float  # how far the baseline of an unlikely arm may rise
+    overshoot: float  # by how much the ends of a release lie outside [0, 1]
+    lowered: float  # m, by which the baseline 1/2 - m/(A p^q) is lowered
 
 
 def advance(
-    rule: Rule,
-    scores: FloatArray,
-    weights: FloatArray,
-    level: float,
-    played: tuple[int, float],
-    scale: float,
+    rule: Rule, scores: FloatArray, weights: FloatArray, level: float, played: tuple[int, float], scale: float
 ) -> float:
     """Credit the (arm, released mean) that was `played`; scores and weights become those of the next batch.
 
-    Args:
-        rule: of the learner.
-        scores: G, changed in place.
-        weights: p, changed in place.
-        level: nu.
-        played: the arm of the batch, and its release.
-        scale: A = q/(eta (1-q)).
-
-    Returns:
-        nu of the next batch.
+    Scores G and weights p are changed in place, `level` is nu and `scale` A = q/(eta (1-q)); give nu of the next batch.
     """
     if scores.size > FEW_ARMS:
         return _advance_many(rule, scores, weights, level, *played, scale)
@@ -68,24 +47,16 @@ def advance(
         found: float = kernels.compiled.tsallis(scores, weights, level, *given)
         return found
     listed, law = scores.tolist(), weights.tolist()
-    level = _advance_few(listed, law, level, *played, scale, *rule)
+    level = _advance_few(rule, listed, law, level, *played, scale)
     scores[:], weights[:] = listed, law
     return level
 
 
 def _advance_few(
-    scores: list[float],
-    weights: list[float],
-    level: float,
-    arm: int,
-    mean: float,
-    scale: float,
-    exponent: float,
-    kappa: float,
-    overshoot: float,
-    lowered: float,
+    rule: Rule, scores: list[float], weights: list[float], level: float, arm: int, mean: float, scale: float
 ) -> float:
     """Take the step in one loop, for lists."""
+    exponent, kappa, overshoot, lowered = rule
     chance = weights[arm]
     slope, least = -chance * scale / (scores[arm] - level), inf
     for i in range(len(scores)):
@@ -125,13 +96,7 @@ def _advance_few(
 
 
 def _advance_many(
-    rule: Rule,
-    scores: FloatArray,
-    weights: FloatArray,
-    level: float,
-    arm: int,
-    mean: float,
-    scale: float,
+    rule: Rule, scores: FloatArray, weights: FloatArray, level: float, arm: int, mean: float, scale: float
 ) -> float:
     size = np.maximum(weights * (scores - level), SMALLEST_SCALE)
     baseline = np.minimum(0.5 - rule.lowered / size, rule.kappa * size - rule.overshoot)

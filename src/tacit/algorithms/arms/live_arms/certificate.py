@@ -50,22 +50,14 @@ SHARE_ERROR = 1e-6  # of the shares in total variation: quadrature and float64, 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Numbers of a plan that do not depend on the horizon.
+    """Numbers of a plan that do not depend on the horizon."""
 
-    Attributes:
-        arms: K.
-        blocks: of each arm.
-        largest: p, which no mean reward exceeds.
-        delay: D.
-        least: g, the share that every arm gets at least.
-        bits: whether each round adds 0 or 1 to its sum; a value between leaves the variance of a round unknown.
-    """
-
-    arms: int
-    blocks: Blocks
-    largest: float
-    delay: int
-    least: float
+    arms: int  # K
+    blocks: Blocks  # of each arm
+    largest: float  # p, which no mean reward exceeds
+    delay: int  # D
+    least: float  # g, the share that every arm gets at least
+    # whether each round adds 0 or 1 to its sum; a value between leaves the variance of a round unknown
     bits: bool = True
 
     def regret(self, rounds: int, gap: float = 0.0) -> float:
@@ -138,11 +130,7 @@ def _at(grid: FloatArray, values: FloatArray, points: FloatArray) -> FloatArray:
 
 
 class Exponents:
-    """What a stage adds to R and h: exponents of draws, and tails of estimates.
-
-    Args:
-        stage: what is known of an arm after j blocks.
-    """
+    """What a stage adds to R and h: exponents of draws, and tails of estimates."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage, self.deviation, self.heat = stage, stage.deviation, stage.heat

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import ceil, pi, sinh, sqrt
+from math import ceil, sinh, sqrt
 
 import numpy as np
 
@@ -39,20 +39,15 @@ CERTAIN = 45.0  # draws beyond this exponent are looked at no more: e^-45 of a s
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise in the sum of a block, in units of one reward: its moments and their bound.
+    """The noise in the sum of a block, in units of one reward: its moments and their bound."""
 
-    Attributes:
-        geometric: (factor, rate) of each independent two-sided geometric variable: factor times it is added.
-        deviation: of Gaussian noise besides.
-    """
-
-    geometric: tuple[tuple[float, float], ...] = ()
-    deviation: float = 0.0
+    # (factor, rate) of each independent two-sided geometric variable: factor times it is added
+    geometric: tuple[tuple[float, float], ...]
 
     @property
     def variance(self) -> float:
         """That of the sum's noise."""
-        return self.deviation**2 + sum(factor**2 / (2 * sinh(rate / 2) ** 2) for factor, rate in self.geometric)
+        return sum(factor**2 / (2 * sinh(rate / 2) ** 2) for factor, rate in self.geometric)
 
     def tilted_moments(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The variance under the law that is tilted by e^{slope noise}, and a bound of the sum of third moments.
@@ -60,8 +55,7 @@ class Noise:
         Tilted, each geometric variable is the difference of two one-sided ones of rates rate - slope and rate + slope,
         with second and fourth cumulants p/(1-p)^2 and p (1 + 4 p + p^2)/(1-p)^4; E |x|^3 <= sqrt(E x^2 E x^4) for each.
         """
-        variance = np.full_like(slopes, self.deviation**2)
-        third = np.full_like(slopes, 2 * sqrt(2 / pi) * self.deviation**3)
+        variance, third = np.zeros_like(slopes), np.zeros_like(slopes)
         for factor, rate in self.geometric:
             for sign in (-1.0, 1.0) if factor else ():
                 p = np.exp(-(rate + sign * factor * slopes))
@@ -74,11 +68,11 @@ class Noise:
     @property
     def largest_slope(self) -> float:
         """Below it the moment generating function is finite."""
-        return min((rate / factor for factor, rate in self.geometric if factor > 0), default=np.inf)
+        return min(rate / factor for factor, rate in self.geometric if factor > 0)
 
     def exponent(self, slopes: FloatArray) -> FloatArray:
         """nu: the logarithm of the moment generating function, exactly."""
-        found = (slopes * self.deviation) ** 2 / 2
+        found = np.zeros_like(slopes)
         for factor, rate in self.geometric:
             found = found - np.log1p(-((np.sinh(slopes * factor / 2) / np.sinh(rate / 2)) ** 2))
         return np.asarray(found)
@@ -86,21 +80,13 @@ class Noise:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What is known of an arm after j blocks, before any data.
+    """What is known of an arm after j blocks, before any data."""
 
-    Attributes:
-        lengths: m_1..m_j.
-        tilts: c_i = w_i/m_i of each block.
-        deviation: of the estimate, at most.
-        noise: of each sum.
-        heat: by which the exponent of a draw is multiplied.
-    """
-
-    lengths: FloatArray
-    tilts: FloatArray
-    deviation: float
-    noise: Noise
-    heat: float
+    lengths: FloatArray  # m_1..m_j
+    tilts: FloatArray  # c_i = w_i/m_i of each block
+    deviation: float  # of the estimate, at most
+    noise: Noise  # of each sum
+    heat: float  # by which the exponent of a draw is multiplied
 
     @cached_property
     def slopes(self) -> FloatArray:
@@ -148,15 +134,10 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Hope:
-    """Where the drawn mean of an arm lies: the exponent is piecewise linear between the kinks, 0 at the first one.
+    """Where the drawn mean of an arm lies: the exponent is piecewise linear between the kinks, 0 at the first one."""
 
-    Attributes:
-        kinks: x.
-        rates: heat times Lambda at the kinks.
-    """
-
-    kinks: FloatArray
-    rates: FloatArray
+    kinks: FloatArray  # x
+    rates: FloatArray  # heat times Lambda at the kinks
 
     def exponent(self, points: FloatArray) -> FloatArray:
         """Heat times Lambda."""
@@ -221,17 +202,11 @@ def _gauss(rivals: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The public schedule of an arm's blocks, without an end.
+    """The public schedule of an arm's blocks, without an end."""
 
-    Attributes:
-        first: n_1.
-        noise: in the sum of a block.
-        variance: of one reward, at most.
-    """
-
-    first: int
-    noise: Noise
-    variance: float
+    first: int  # n_1
+    noise: Noise  # in the sum of a block
+    variance: float  # of one reward, at most
 
     @cached_property
     def _stages(self) -> dict[int, Stage]:

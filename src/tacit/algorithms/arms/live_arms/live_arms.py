@@ -15,14 +15,14 @@ nowhere. The certificate is that of `certificate.py`; proofs: docs/algorithms/li
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf, log2, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.algorithms.arms.arm_plan import NAN, WORST, BitLearner, SumPlan
+from tacit.algorithms.arms.arm_plan import NAN, WORST, ArmPlan, BitLearner, pure
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.live_arms.certificate import Certificate
 from tacit.algorithms.arms.live_arms.hopes import Blocks, Hope, Noise, shares
@@ -30,6 +30,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.doubling import REFERENCE_ROUNDS
+from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, Rows, check_integer, check_number, invalid
@@ -40,17 +41,16 @@ MOST_DELAY = 2**24  # a learner keeps the arm of every open round
 MOST_ARMS = 10**4
 MOST_BLOCKS = 100  # of one arm: 1.5^100 rounds
 FEWEST, MOST = 256, 2**16  # rounds of an array that are decided ahead
-FAR = 4.0  # deviations by which an estimate refutes `mean_at_most`
 
 
 @dataclass(frozen=True)
-class LiveArms(SumPlan):
+class LiveArms(ArmPlan):
     """Thompson sampling with tails that know the noise, on blocks that are released once: for live traffic.
 
-    Privacy contract: every decision, every share and every noisy block sum, pure epsilon (or Gaussian noise's curve),
-    one round's feedback, adaptive adversaries, any number of rounds. Enforced: losses in their range (others raise);
-    missing feedback counts as the largest loss, or as `missing` says. Assumed for the regret only: independent losses,
-    one law per arm; several rounds of one person are independent too. Numerics: exact (geometric noise) or idealized.
+    Privacy contract: every decision, every share and every noisy block sum, pure epsilon, one round's feedback,
+    adaptive adversaries, any number of rounds. Enforced: losses in their range (others raise); missing feedback counts
+    as the largest loss, or as `missing` says. Assumed for the regret only: independent losses, one law per arm; several
+    rounds of one person are independent too. Numerics: exact.
     Regret, against the arm of smallest mean: Theorem 2 of its page, for every horizon at once.
 
     Page: docs/algorithms/live-arms.md.
@@ -84,8 +84,6 @@ class LiveArms(SumPlan):
         check_number(owner, "min_share", self.min_share, above=0.0, below=1 / problem.n, closed_low=True)
         if not isinstance(self.count_missing, bool):
             raise invalid(owner, "count_missing", "True or False", self.count_missing)
-        if self.count_missing and self.noise != "geometric":
-            raise PrivacyError("LiveArms counts missing replies with noise='geometric' only.")
         if problem.delay > MOST_DELAY or problem.n > MOST_ARMS:
             raise PrivacyError(
                 f"LiveArms takes up to {MOST_ARMS:,} arms and a delay up to {MOST_DELAY:,}. Got {problem.n} arms and "
@@ -108,8 +106,6 @@ class LiveArms(SumPlan):
     @cached_property
     def block_noise(self) -> Noise:
         """The noise of a block's sum of rewards."""
-        if self.noise == "gaussian":
-            return Noise(deviation=self.scale)
         release = self.release()
         if self.count_missing:  # (U + (2v - 1) M)/2 of two noisy counts
             return Noise(((0.5, release.rate), (abs(self.fill - 0.5), release.rate)))
@@ -179,7 +175,6 @@ class LiveArms(SumPlan):
         target: Target,
         *,
         first: int | None = None,
-        noise: str = "geometric",
         missing: float | str = WORST,
         mean_at_most: float = 1.0,
         min_share: float = 0.0,
@@ -196,7 +191,7 @@ class LiveArms(SumPlan):
         if target.confidence is not None:
             raise PrivacyError("LiveArms has no bound for a single run: leave 'confidence' out.")
         options = {"missing": missing, "mean_at_most": mean_at_most, "min_share": min_share}
-        contract = {**cls._contract_of(target, noise), **options, "count_missing": count_missing}
+        contract = {**pure(target), **options, "count_missing": count_missing}
         if first is None:
             unit = cls(problem if problem.horizon is None else _endless(problem), target.epsilon, 1, **contract).scale
             first = max(LEAST, ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
@@ -210,9 +205,27 @@ class LiveArms(SumPlan):
                 first = min(first, max(1, most // 2))
         return cls(problem, target.epsilon, first, **contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
-        """Give two arms with first blocks of one round; normal noise has no finite law, but hides the same sums."""
-        counted = {"first": 1, "noise": "geometric", "delta": 0.0, "min_share": 0.0}
+    def _certifying_least(self, like: Plan | None) -> LiveArms:
+        """Search for the first block, in powers of two about 2 sqrt(T/n): bold draws want it long in the worst case."""
+        if isinstance(like, LiveArms):
+            return replace(self, first=like.first)
+        most = (self._reference - self.problem.delay) // self.problem.n
+        made = {self.first: self}
+
+        def cost(first: int) -> float:
+            if not 1 <= first <= most:
+                return inf
+            return float(made.setdefault(first, replace(self, first=first)).regret_bound)
+
+        best = 2 ** round(log2(min(most, max(self.first, 2 * sqrt(self._reference / self.problem.n)))))
+        for ratio in (0.5, 2.0):
+            while cost(int(best * ratio)) < cost(best):
+                best = int(best * ratio)
+        return min(made.values(), key=lambda plan: float(plan.regret_bound))
+
+    def small_instances(self) -> tuple[SmallInstance, ...]:
+        """Give two arms with first blocks of one round."""
+        counted = {"first": 1, "delta": 0.0, "min_share": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted, rounds=3 + min(self.problem.delay, 1))
 
     def _learner(self, randomness: Randomness) -> LiveArmsLearner:
@@ -227,7 +240,6 @@ class LiveArmsLearner(BitLearner):
     """Draws an arm every round; everything it keeps besides open blocks and open rounds is a function of releases."""
 
     plan: LiveArms
-    _stream_names = ("gaussian",)
     _runs_all = True
     _state = (*BitLearner._state, "_recent", "_done", "_counts", "_totals", "_absences", "_sums", "_unanswered")
     _any_shape = ("_done", "_counts", "_totals", "_absences", "_sums", "_unanswered")
@@ -261,12 +273,6 @@ class LiveArmsLearner(BitLearner):
     # --- What was released, for everybody to see.
 
     @property
-    def arms(self) -> int:
-        """How many arms there are now."""
-        with self._looking("arms"):
-            return self._n
-
-    @property
     def shares(self) -> FloatArray:
         """The probability of each arm in the next round; while arms take turns, those of the turns."""
         with self._looking("shares"):
@@ -286,15 +292,6 @@ class LiveArmsLearner(BitLearner):
                 raise InvalidInput("This LiveArms learner counts no missing replies: calibrate count_missing=True.")
             rounds = np.array([self._blocks.end(int(done)) for done in self._done])
             return np.where(rounds > 0, self._unanswered / np.maximum(rounds, 1), np.nan)
-
-    @property
-    def refuted(self) -> tuple[int, ...]:
-        """The arms whose released estimate exceeds `mean_at_most` by four deviations: the certificate is void then."""
-        with self._looking("refuted"):
-            rewards = self._rewards()
-            seen = [arm for arm in range(self._n) if self._done[arm]]
-            spread = {arm: FAR * self._blocks.stage(int(self._done[arm])).deviation for arm in seen}
-            return tuple(arm for arm in seen if rewards[arm] > self.plan.mean_at_most + spread[arm])
 
     def add_arm(self) -> int:
         """Add an arm and return its number; it gets an equal share until its first block is back. Atomic.
@@ -353,9 +350,9 @@ class LiveArmsLearner(BitLearner):
         self._done[arm] += 1
         done = int(self._done[arm])
         rounds = self._blocks.length(done)
-        losses = self._noisy(total) / self._steps
+        losses = self._draws.noisy(total) / self._steps
         if self.plan.count_missing:
-            missed = self._noisy(absences)
+            missed = self._draws.noisy(absences)
             losses = (losses + (2 * self._missing - 1) * missed) / 2
             self._unanswered[arm] += missed
         self._sums[arm] += self._blocks.precision(done) * (1 - losses / rounds)

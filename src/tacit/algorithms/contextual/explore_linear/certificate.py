@@ -88,15 +88,19 @@ class Certificate:
 
     def round_cost(self, explore: int, phase: Phase, ridges: FloatArray) -> FloatArray:
         """What a round of the phase costs at most in expectation, for each ridge."""
-        costs = [self._round_cost(explore, phase, ridges, 0.0, 0.0)]
+        return np.asarray(
+            np.min([self._round_cost(explore, terms, ridges) for terms in self._tried(explore, phase, ridges)], axis=0)
+        )
+
+    def _tried(self, m: int, phase: Phase, L: FloatArray) -> Iterator[_Terms]:
+        """The terms without a floor, and with the declared one, missed by so much of itself."""
+        yield self._terms(m, phase, L, 0.0, 0.0)
         floor = self.problem.floor
         for lost in FLOOR_LOSSES if floor else ():
-            missed = self.problem.dimension * np.exp(-(lost**2) * phase.known * floor / 2)
-            costs.append(self._round_cost(explore, phase, ridges, (1 - lost) * explore * floor, float(missed)))
-        return np.asarray(np.min(costs, axis=0))
+            missed = self.problem.dimension * float(np.exp(-(lost**2) * phase.known * floor / 2))
+            yield self._terms(m, phase, L, (1 - lost) * m * floor, missed)
 
-    def _round_cost(self, m: int, phase: Phase, L: FloatArray, least: float, missed: float) -> FloatArray:
-        terms = self._terms(m, phase, L, least, missed)
+    def _round_cost(self, m: int, terms: _Terms, L: FloatArray) -> FloatArray:
         n, d = self.problem.n, self.problem.dimension
         longest = m / n + np.sqrt(m) / 2 + self.lattice.cross_noise * np.sqrt(d * n)  # E max_a |C_a|
         rounded = np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / L * longest
@@ -175,17 +179,12 @@ class Certificate:
 
     def _best_terms(self, explore: int, phase: Phase, ridge: float) -> tuple[float, float, float, int, float]:
         """B, b, eta and the way of one phase that are best under Theorem 2; rounded weights count in b for certain."""
-        n, d, floor, L = self.problem.n, self.problem.dimension, self.problem.floor, np.array([ridge])
-        tried = [(0.0, 0.0)]
-        for lost in FLOOR_LOSSES if floor else ():
-            missed = d * float(np.exp(-(lost**2) * phase.known * floor / 2))
-            tried.append(((1 - lost) * explore * floor, missed))
+        n, d = self.problem.n, self.problem.dimension
         # Noise of d K coordinates is longer than this with probability below e^{-50}.
         longest = explore / 2 + self.lattice.cross_noise * (np.sqrt(d * n) + 10)
         rounded = float(np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / ridge * longest)
         made = []
-        for least, missed in tried:
-            terms = self._terms(explore, phase, L, least, missed)
+        for terms in self._tried(explore, phase, np.array([ridge])):
             for way, B in enumerate(terms.variances):
                 cost = _width(way, n - 1, n, ridge) * float(B[0]) ** 0.5 + float(terms.bias[0]) + terms.failure
                 made.append((cost, (float(B[0]), float(terms.bias[0]) + rounded, terms.failure + 1e-20, way, ridge)))
@@ -209,25 +208,15 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Joint:
-    """Theorem 3: an action is either far at some features, and rarely confused there, or near, and cheap to explore.
+    """Theorem 3: an action is either far at some features, and rarely confused there, or near, and cheap to explore."""
 
-    Attributes:
-        gap: Delta.
-        explored: m + D.
-        rounds: T_j.
-        variance: B_j.
-        bias: b_j.
-        failure: eta_j.
-        widths: e_k of each phase, one row for each k = 0..K-1.
-    """
-
-    gap: float
-    explored: int
-    rounds: FloatArray
-    variance: FloatArray
-    bias: FloatArray
-    failure: FloatArray
-    widths: FloatArray
+    gap: float  # Delta
+    explored: int  # m + D
+    rounds: FloatArray  # T_j
+    variance: FloatArray  # B_j
+    bias: FloatArray  # b_j
+    failure: FloatArray  # eta_j
+    widths: FloatArray  # e_k of each phase, one row for each k = 0..K-1
 
     def multipliers(self, first: float, second: float) -> tuple[FloatArray, FloatArray]:
         """l1 and l2 of each phase; at 1, 1 what balances e sqrt(V) against l1 V, and beta against l2 beta^2."""

@@ -8,14 +8,10 @@ Features x with |x| <= 1, K actions, centred losses y in [-1/2, 1/2] with E[y | 
                      a_t = argmin_a <x_t, K M^{-1} C_a>
     after phase j:   S += sum of the phase's x x' + fresh noise,   n_j = 2^j m
 
-Coins know nothing of the features, so all actions see the same ones: one Gram matrix of all rounds serves all of them,
-with K times less relative noise than a matrix for each. The mean over actions never changes a decision, so only
-contrasts are released. Exploration that does not adapt may be pooled over all time, so the earlier the better. Losses
-of greedy rounds are never read: the design would depend on them, and no small constant is known for such a design.
-
-The billboard lemma: what is released is a function of noisy sums; the decision of a round is a function of them and of
-that round's own features. Theorems 1 (privacy), 2 and 3 (regret): docs/algorithms/explore-linear.md. Sums and noise are
-integers (release.py); the certificate is certificate.py.
+Coins know nothing of the features, so one Gram matrix of all rounds serves all actions. The mean over actions never
+changes a decision, so only contrasts are released. Losses of greedy rounds are never read: the design would depend on
+them. Theorems 1 (privacy, by the billboard lemma), 2 and 3 (regret): docs/algorithms/explore-linear.md. Sums and noise
+are integers (release.py); the certificate is certificate.py.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -215,19 +211,18 @@ class ExploreLinear(OptionPlan):
         explore = max(1, round(refined if regret(refined) < regret(float(tried[best])) else float(tried[best])))
         return cls(problem, mu, explore, certificate.best_ridges(explore)[1], **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two actions, two features and few rounds: every coin and neighbour of extreme records is tried."""
-        made = []
-        for label, people in (("own privacy", self.rounds_per_person),):
-            delay = min(self.problem.delay, SMALL_DELAY)
-            problem = replace(
-                self.problem, n=2, dimension=min(2, self.problem.dimension), horizon=6 + delay, delay=delay
-            )
-            problem = replace(problem, floor=0.0)
-            ridges = (1.0,) * len(tuple(phases(2, 6 + delay, delay)))
-            small = replace(self, problem=problem, explore=2, ridges=ridges, rounds_per_person=people)
-            made.append(SmallInstance("moved sums", f"{label}, K=2, T={problem.horizon}", small))
-        return tuple(made)
+        delay = min(self.problem.delay, SMALL_DELAY)
+        size: dict[str, Any] = {
+            "n": 2,
+            "dimension": min(2, self.problem.dimension),
+            "horizon": 6 + delay,
+            "delay": delay,
+        }
+        ridges = (1.0,) * len(tuple(phases(2, 6 + delay, delay)))
+        small = replace(self, problem=replace(self.problem, floor=0.0, **size), explore=2, ridges=ridges)
+        return (SmallInstance("moved sums", f"own privacy, K=2, T={6 + delay}", small),)
 
     def _learner(self, randomness: Randomness) -> ExploreLinearLearner:
         return ExploreLinearLearner(self, randomness)
@@ -239,16 +234,7 @@ class ExploreLinearLearner(LossLearner):
     plan: ExploreLinear
     _takes_context = True
     _context = "features"
-    _state: ClassVar[tuple[str, ...]] = (
-        "_coins",
-        "_noise",
-        "_features",
-        "_losses",
-        "_gram",
-        "_contrasts",
-        "_weights",
-        "_released",
-    )
+    _state = ("_coins", "_noise", "_features", "_losses", "_gram", "_contrasts", "_weights", "_released")
 
     def __init__(self, plan: ExploreLinear, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -352,68 +338,57 @@ class ExploreLinearLearner(LossLearner):
 
     def _run_block(self, features: IntArray, losses: FloatArray) -> IntArray:
         """Decide rounds whose losses of all actions are given, and close those whose window is over."""
-        actions = np.empty(len(features), dtype=np.int64)
         done = 0
         if self._played:
             self._check_in_hand(features[0])
             loss = float(losses[0, self._action])
             self._put_back(None if loss != loss else loss)
-            actions[0], done = self._action, 1
-        waiting = self._waiting()
-        while done < len(features):
-            number = self._round + len(waiting.actions)
-            waiting = self._close(waiting, number - self._delay)
-            borders = [self._greedy, *(phase.known + self._delay for phase in self.plan.phases)]
-            last = min([len(features), *(border - number + done for border in borders if border > number)])
+            done = 1
+        # The open rounds, then those to come, from number `first` on; without a report feedback is missing.
+        first, opened = self._round, [self._opened.pop(number) for number in list(self._slots)]
+        kept = [np.nan if loss is OPEN or loss is None else loss for loss in self._slots.values()]
+        place, self._slots = len(opened), {}
+        before = np.array([own for own, _ in opened], dtype=np.int64).reshape(place, features.shape[1])
+        rounds = _Rounds(
+            np.concatenate([before, features[done:]]),
+            np.array([action for _, action in opened] + [0] * (len(features) - done), dtype=np.int64),
+            np.array(kept + [np.nan] * (len(features) - done), dtype=np.float64),
+        )
+        rows, count = losses[done:], len(rounds.actions)
+        borders = [self._greedy, *(phase.known + self._delay for phase in self.plan.phases)]
+        while place < count:
+            number = first + place
+            self._close(rounds, first, number - self._delay)
+            last = min([count, *(border - first for border in borders if border > number)])
             if number < self._greedy:
-                chosen = self._coins_of(self._coins.take(last - done)[1])
+                chosen = self._coins_of(self._coins.take(last - place)[1])
             else:
-                chosen = self._best(features[done:last])
+                chosen = self._best(rounds.features[place:last])
             self._count_switches(chosen, number)
-            actions[done:last] = chosen
-            waiting = waiting.with_rounds(features[done:last], chosen, losses[np.arange(done, last), chosen])
-            done = last
-        number = self._round + len(waiting.actions)
-        self._keep(self._close(waiting, number - self._delay - 1 if self._delay else number))
-        return actions
+            rounds.actions[place:last] = chosen
+            at = np.arange(place, last) - len(opened)
+            rounds.losses[place:last] = rows[at, chosen]
+            place = last
+        self._close(rounds, first, first + count - self._delay - 1 if self._delay else first + count)
+        for place in range(self._round - first, count):
+            loss = rounds.losses.item(place)
+            self._slots[first + place] = None if loss != loss else loss
+            self._opened[first + place] = rounds.features[place].copy(), int(rounds.actions[place])
+        return rounds.actions[len(opened) - done :]
 
     def _count_switches(self, chosen: IntArray, number: int) -> None:
         before = np.concatenate([[chosen[0] if number == 0 else self._action], chosen[:-1]])
         self._switches += int(np.sum(chosen != before))
         self._action = int(chosen[-1])
 
-    def _waiting(self) -> _Waiting:
-        """Take the open rounds as arrays; without a report their feedback is missing."""
-        opened = [self._opened.pop(number) for number in list(self._slots)]
-        kept = [np.nan if loss is OPEN or loss is None else loss for loss in self._slots.values()]
-        self._slots = {}
-        features = np.array([features for features, _ in opened], dtype=np.int64)
-        return _Waiting(
-            features.reshape(len(opened), self.plan.problem.dimension),
-            np.array([action for _, action in opened], dtype=np.int64),
-            np.array(kept, dtype=np.float64),
-        )
-
-    def _close(self, waiting: _Waiting, until: int) -> _Waiting:
-        """Absorb waiting rounds up to number `until`, and release where a phase ends."""
-        count = max(0, until - self._round)
-        first = 0
-        while first < count:
-            known = [phase.known - self._round for phase in self.plan.phases if phase.known > self._round]
-            last = min([count, *(first + left for left in known)])
-            part = slice(first, last)
-            self._add(waiting.features[part], waiting.actions[part], waiting.losses[part], self._round)
-            self._round += last - first
-            first = last
-            self._release_at(self._round)
-        return waiting.after(count)
-
-    def _keep(self, waiting: _Waiting) -> None:
-        for offset, (features, action, loss) in enumerate(
-            zip(waiting.features, waiting.actions.tolist(), waiting.losses.tolist(), strict=True)
-        ):
-            self._slots[self._round + offset] = None if loss != loss else loss
-            self._opened[self._round + offset] = features.copy(), action
+    def _close(self, rounds: _Rounds, first: int, until: int) -> None:
+        """Absorb rounds up to number `until`, of those from `first` on, and release where a phase ends."""
+        while self._round < until:
+            last = min([until, *(phase.known for phase in self.plan.phases if phase.known > self._round)])
+            part = slice(self._round - first, last - first)
+            self._add(rounds.features[part], rounds.actions[part], rounds.losses[part], self._round)
+            self._round = last
+            self._release_at(last)
 
     def _consistent(self) -> bool:
         rounds, square = self._round, self._units**2
@@ -435,27 +410,12 @@ class ExploreLinearLearner(LossLearner):
         )
 
 
-@dataclass(frozen=True)
-class _Waiting:
-    """Open rounds as arrays: features, decisions, losses (NaN: missing)."""
+class _Rounds(NamedTuple):
+    """Rounds as arrays."""
 
     features: IntArray
     actions: IntArray
-    losses: FloatArray
-
-    def with_rounds(self, features: IntArray, actions: IntArray, losses: FloatArray) -> _Waiting:
-        """Put further rounds at the end."""
-        if not len(self.actions):
-            return _Waiting(features, actions, losses)
-        return _Waiting(
-            np.concatenate([self.features, features]),
-            np.concatenate([self.actions, actions]),
-            np.concatenate([self.losses, losses]),
-        )
-
-    def after(self, count: int) -> _Waiting:
-        """Leave out the oldest ones."""
-        return _Waiting(self.features[count:], self.actions[count:], self.losses[count:])
+    losses: FloatArray  # NaN where feedback is missing
 
 
 def _within(whole: IntArray, most: int) -> bool:

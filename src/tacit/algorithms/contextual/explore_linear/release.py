@@ -46,21 +46,13 @@ def shifts(features: str, relation: Relation) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Lattice:
-    """The whole numbers in which records are added up and hidden.
+    """The whole numbers in which records are added up and hidden."""
 
-    Attributes:
-        actions: K.
-        dimension: d.
-        units: g, steps in a feature vector of length 1 and in a centred loss.
-        scale: s, by which the exploring rounds' sums are multiplied before noise of deviation 2^57 is added.
-        later_scale: the same for Gram matrices of later rounds (0: features are public, and nothing is hidden).
-    """
-
-    actions: int
-    dimension: int
-    units: int
-    scale: int
-    later_scale: int
+    actions: int  # K
+    dimension: int  # d
+    units: int  # g, steps in a feature vector of length 1 and in a centred loss
+    scale: int  # s, by which the exploring rounds' sums are multiplied before noise of deviation 2^57 is added
+    later_scale: int  # the same for Gram matrices of later rounds (0: features are public, and nothing is hidden)
 
     @classmethod
     def finest(cls, problem: ContextualArms, mu: float, relation: Relation, rounds_per_person: int) -> Lattice:

@@ -156,26 +156,6 @@ def log_growth(trace: float, rank: int) -> float:
     return float(rank * np.log1p(trace / rank))
 
 
-def coin_range(
-    *,
-    miss: float,
-    eta: float,
-    sigma: float,
-    dimension: int,
-    linear_model: bool,
-    lipschitz: float,
-    smoothness: float,
-) -> float:
-    """A log Phi that the log ratio of consecutive laws exceeds with probability at most `miss`."""
-    quantile = -float(ndtri(miss / 2)) if linear_model else chi_quantile(dimension, miss)
-    if linear_model:
-        growth = log_growth(eta * smoothness, 1)
-    else:
-        growth = dimension * float(np.log1p(eta * smoothness))
-    ratio = lipschitz / sigma
-    return float(growth + ratio**2 / 2 + ratio * quantile)
-
-
 def _log_phi(a: FloatArray, m: FloatArray) -> FloatArray:
     """The logarithm of e^{am} - 1 - a(e^m - 1) for m > 0, without cancellation."""
     am = a * m
@@ -272,10 +252,13 @@ class Facts:
 
     def log_range(self, eta: float, sigma: float, miss: float) -> float:
         """The log Phi that consecutive laws leave with probability at most `miss`."""
-        return coin_range(
-            dimension=self.dimension, linear_model=self.linear_model, lipschitz=self.lipschitz,
-            smoothness=self.smoothness, eta=eta, sigma=sigma, miss=miss,
-        )  # fmt: skip
+        if self.linear_model:
+            quantile, growth = -float(ndtri(miss / 2)), log_growth(eta * self.smoothness, 1)
+        else:
+            quantile = chi_quantile(self.dimension, miss)
+            growth = self.dimension * float(np.log1p(eta * self.smoothness))
+        ratio = self.lipschitz / sigma
+        return float(growth + ratio**2 / 2 + ratio * quantile)
 
 
 @dataclass(frozen=True)

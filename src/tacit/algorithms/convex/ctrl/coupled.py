@@ -26,13 +26,12 @@ import numpy as np
 import scipy
 
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
-from tacit.domains.convex_set import BarrierSet, ConvexSet
+from tacit.domains.convex_set import BarrierSet
 from tacit.errors import PrivacyError
-from tacit.losses.bent import DeclaredLoss, refuse_unchecked
-from tacit.losses.loss import CONSTRUCTED, LinkLoss, Loss, RowLoss
+from tacit.losses.loss import CONSTRUCTED, LinearLoss, LinkLoss, Loss, QuadraticLoss, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.solvers.loss_sums import hull_rows, loss_sum, made_for
+from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum, truncated_normal
 from tacit.validation import FloatArray
 
@@ -67,8 +66,8 @@ class CoupledLearner(ConvexLearner):
         self._set = barrier_domain(plan.problem, plan.algorithm)
         self._ridge, self._weight, self._accuracy, self._blur = ridge, weight, accuracy, blur
         dimension = self._set.hull_dimension
-        self._sums = loss_sum(self._loss, dimension, self._set)
-        self._held = held_point(self._loss, dimension, self._set)
+        self._sums = loss_sum(self._loss, dimension)
+        self._held = held_point(self._loss, dimension)
         self._minimiser = np.zeros(dimension)  # of the last draw, before its release noise
         self._curvature = np.eye(dimension)  # of ridge and losses at what is held, after `_renewed` rounds
         self._renewed = 0
@@ -173,7 +172,7 @@ def barrier_domain(problem: Convex, algorithm: str) -> BarrierSet:
 
 
 def refuse_unconstructed(problem: Convex, algorithm: str) -> None:
-    """Refuse losses whose convexity and smoothness neither hold by construction nor were declared on trust."""
+    """Refuse losses whose convexity and smoothness do not hold by construction."""
     if problem.loss.family not in CONSTRUCTED or not problem.smoothness < np.inf:
         # Minimising <clipped gradient at the decision, x> in its place would be private, but the linear losses would
         # then depend on the noise that is held, and nothing bounds the regret.
@@ -226,7 +225,8 @@ class Coins:
 class Held(ABC):
     """A held point x with the gradient of the objective at it. Its memory is private."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, loss: Any) -> None:
+        self._loss = loss
         self.x = np.zeros(dimension)
         self._gradient = np.zeros(dimension)
 
@@ -284,9 +284,10 @@ class HeldLinear(Held):
 class HeldQuadratic(Held):
     """Losses (k/2)|x - z|^2: every round adds k to every eigenvalue, so whole blocks at once."""
 
-    def __init__(self, dimension: int, strength: float) -> None:
-        super().__init__(dimension)
-        self._strength = strength
+    _loss: QuadraticLoss
+
+    def __init__(self, dimension: int, loss: QuadraticLoss) -> None:
+        super().__init__(dimension, loss)
         self._eigenvalues: FloatArray = np.ones(dimension)
 
     def renew(self, curvature: FloatArray) -> None:
@@ -295,12 +296,12 @@ class HeldQuadratic(Held):
 
     def scan(self, rows: FloatArray, coins: Coins) -> int:
         """The determinants grow by sum ln(1 + k/eigenvalue)."""
-        log_ratios, path = self._gaussian_part(self._strength * (self.x - rows), coins)
+        log_ratios, path = self._gaussian_part(self._loss.strength * (self.x - rows), coins)
         ladder = np.empty((len(rows) + 1, self.x.size))
         ladder[0] = self._eigenvalues
-        ladder[1:] = self._strength
+        ladder[1:] = self._loss.strength
         np.add.accumulate(ladder, axis=0, out=ladder)
-        log_ratios = log_ratios + np.add.reduce(np.log1p(self._strength / ladder[:-1]), axis=1)
+        log_ratios = log_ratios + np.add.reduce(np.log1p(self._loss.strength / ladder[:-1]), axis=1)
         kept = _first_ring(log_ratios, coins)
         self._gradient, self._eigenvalues = path[kept].copy(), ladder[kept].copy()
         return kept
@@ -309,9 +310,10 @@ class HeldQuadratic(Held):
 class HeldLink(Held):
     """Generalised linear losses: one rank-one update of the inverse Hessian a round, O(d^2)."""
 
+    _loss: LinkLoss
+
     def __init__(self, dimension: int, loss: LinkLoss) -> None:
-        super().__init__(dimension)
-        self._loss = loss
+        super().__init__(dimension, loss)
         self._inverse = np.asfortranarray(np.eye(dimension))
 
     def renew(self, curvature: FloatArray) -> None:
@@ -349,56 +351,13 @@ class HeldLink(Held):
         return kept
 
 
-class HeldBent(Held):
-    """Losses with whole Hessians: one factorisation a round, O(d^3)."""
-
-    def __init__(self, loss: DeclaredLoss, domain: ConvexSet) -> None:
-        super().__init__(domain.hull_dimension)
-        self._loss = loss
-        self._domain = domain
-        self._hessian = np.eye(domain.hull_dimension)
-
-    def renew(self, curvature: FloatArray) -> None:
-        """Take the Hessian as it is."""
-        self._hessian = np.array(curvature)
-
-    def scan(self, rows: FloatArray, coins: Coins) -> int:
-        """The determinants grow by sum ln(1 + eigenvalues of L^-1 E L^-T), H = L L^T."""
-        point, basis = self._domain.from_hull(self.x), self._domain.hull_basis
-        gradients = self._domain.restrict(self._loss.gradients(point, rows))
-        log_ratios, path = self._gaussian_part(gradients, coins)
-        matrices = self._loss.hessians(point, rows)
-        kept = len(rows)
-        for index in range(len(rows)):
-            bend = basis.T @ matrices[index] @ basis
-            one = coins.part(index, index + 1)
-            if not _first_ring(log_ratios[index : index + 1] + log_bend(self._hessian, bend), one):
-                kept = index
-                break
-            self._hessian = self._hessian + bend
-        self._gradient = path[kept].copy()
-        return kept
+KINDS: dict[type, type[Held]] = {LinearLoss: HeldLinear, QuadraticLoss: HeldQuadratic, LinkLoss: HeldLink}
+"""Every way to hold a point, by the kind of the loss."""
 
 
-def log_bend(hessian: FloatArray, bend: FloatArray) -> float:
-    """By how much a log determinant grows with `bend`, without the cancellation of two determinants."""
-    root, failed = scipy.linalg.lapack.dpotrf(hessian, lower=1)
-    if failed:  # plans refuse what could not be factored
-        return 0.0
-    half = scipy.linalg.blas.dtrsm(1.0, root, bend, lower=1)
-    whole = scipy.linalg.blas.dtrsm(1.0, root, half, side=1, lower=1, trans_a=1)
-    return float(np.sum(np.log1p(np.maximum(np.linalg.eigvalsh((whole + whole.T) / 2), -0.5))))
-
-
-KINDS: tuple[type[Held], ...] = (HeldLinear, HeldQuadratic, HeldLink, HeldBent)
-"""Every way to hold a point."""
-
-
-def held_point(loss: Loss, dimension: int, domain: ConvexSet | None = None) -> Held:
-    """Where a perturbed minimiser of this loss is held; losses with whole Hessians need the domain."""
-    held: Held | None = made_for(
-        loss, dimension, domain, link=HeldLink, bent=HeldBent, quadratic=HeldQuadratic, linear=HeldLinear
-    )
-    if held is None:
-        raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")
-    return held
+def held_point(loss: Loss, dimension: int) -> Held:
+    """Where a perturbed minimiser of this loss is held."""
+    for kind, held in KINDS.items():
+        if isinstance(loss, kind):
+            return held(dimension, loss)
+    raise PrivacyError(f"{loss!r} has no known density of its perturbed minimiser.")

@@ -52,9 +52,8 @@ class CTRL(ConvexPlan, PrivatePlan):
     Privacy contract: every decision and every switch time, by the Renyi curve of `LazyChain` with the draw's
     curve `PerturbedMinimiser`. Adaptive adversaries. Delta pays for noise that is cut off, 1e-30 a round, and for no
     other event. A limit on switches looks at nothing but what was released, and costs no privacy. Enforced: convexity,
-    G and beta by construction for losses of tacit's own (those of a `DeclaredLoss` are assumed, as the contract says).
-    Features are clipped. Minimisation is certified for all data, and release noise covers the residue. Errors of coins
-    are paid for.
+    G and beta by construction, since only losses of tacit's own are taken. Features are clipped. Minimisation is
+    certified for all data, and release noise covers the residue. Errors of coins are paid for.
     Numerics: idealized. Inexact minimisers are covered by noise and charged; the last digits of that noise, and of the
     coins' log ratios, are float64.
     Regret (oblivious): R^2/(2 eta) + G^2 eta T + sigma E[chi_d] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D
@@ -150,11 +149,6 @@ class CTRL(ConvexPlan, PrivatePlan):
         return self.certificate.clip_probability
 
     @property
-    def assumed(self) -> str:
-        """The assumptions on the losses that are minimised."""
-        return self.problem.loss.assumed
-
-    @property
     def regret_bound(self) -> RegretBound:
         """The certified regret; with calibration="paper", Theorem 4's as printed."""
         assumptions = ["oblivious adversary", "expectation over the learner's coins"]
@@ -200,7 +194,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         tuned = (found.eta, found.sigma, found.force, found.log_phi)
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         limit = None if self.max_switches is None else 1  # it binds
         line = replace(

@@ -129,7 +129,6 @@ class LazyOCO(ConvexPlan):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """No privacy at all."""
         return Guarantee(
             curve=NotPrivate(), at_delta=0.5, released="NOT PRIVATE: decisions may reveal the data",
             theorem="none: a lazy learner, not a private one",
@@ -156,7 +155,6 @@ class LazyOCO(ConvexPlan):
 
     @property
     def expected_switches(self) -> float:
-        """A bound on the mean number of switches."""
         return self.redraws if self.max_switches is None else min(self.redraws, self.max_switches)
 
     @property
@@ -186,7 +184,6 @@ class LazyOCO(ConvexPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret."""
         problem, t = self.problem, self.rounds
         g, d, domain = problem.lipschitz, problem.domain.hull_dimension, problem.domain
         if self.batch:

@@ -27,16 +27,14 @@ import numpy as np
 from tacit.accounting.calibration import gaussian_mu, smallest
 from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
 from tacit.accounting.guarantee import Relation
-from tacit.algorithms.convex.convex_plan import ConvexPlan
+from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
 from tacit.algorithms.convex.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.losses.bent import refuse_unchecked
 from tacit.losses.kinks import KinkedLoss, RoundedKink
-from tacit.losses.loss import CONSTRUCTED, RowLoss, asks_user
+from tacit.losses.loss import CONSTRUCTED, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.runtime.learner import Learner
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.rate_search import RateSearch, best_batch, best_near, tosses
 from tacit.runtime.small_instances import SmallInstance, described, few_dimensions, on_interval
@@ -133,13 +131,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return sampler.work * self.rounds
 
     @property
-    def assumed(self) -> str:
-        """The assumptions on the losses that measures are made of."""
-        return self.problem.loss.assumed
-
-    @property
     def theorem(self) -> str:
-        """The theorem that proves the guarantee."""
         if self.force == 1:
             return "fresh draws from strongly log-concave measures, Gaussian composition"
         return "L2P on strongly log-concave measures, random-draw Renyi composition"
@@ -213,7 +205,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             width = _least_width(problem, lambda size: make(smoothing=size, work_limit=None).work, work_limit)
         return make(smoothing=width, work_limit=work_limit)
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
         coins = {} if self.force == 1 else {"force": 0.3, "batch": min(2, self.batch)}
         coins |= {"reference_force": 0.3} if self.reference_force > 0 else {}
@@ -241,7 +233,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return L2PConvexLearner(self, randomness, loss)
 
 
-class L2PConvexLearner(Learner):
+class L2PConvexLearner(ConvexLearner):
     """Plays the first chain."""
 
     plan: L2PConvex
@@ -251,12 +243,10 @@ class L2PConvexLearner(Learner):
     def __init__(self, plan: L2PConvex, randomness: Randomness, loss: RowLoss) -> None:
         super().__init__(plan, randomness)
         problem = plan.sampled
-        self._loss = loss
-        self._dimension = problem.domain.dimension
-        self._batch = plan.batch
+        self._loss: RowLoss = loss
         self._last_decision = plan.decisions * plan.batch
         self._measure: IntervalMeasure | ProximalMeasure
-        if self._dimension == 1:
+        if problem.domain.dimension == 1:
             self._measure = IntervalMeasure(problem, loss, plan.rate, plan.regularisation)
         else:
             self._measure = ProximalMeasure(problem, loss, plan.rate, plan.regularisation, plan.sampler_distance)
@@ -282,48 +272,23 @@ class L2PConvexLearner(Learner):
         """A copy of the point of the second chain (None: there is one chain). PRIVATE: no guarantee covers it."""
         return None if self._chains is None else np.array(self._chains.state_dict()["reference"])
 
-    def _decision(self) -> FloatArray:
-        return np.array(self._action)
-
     def _consistent(self) -> bool:
         return self._measure.count == self._round
 
-    def _check(self, feedback: Any) -> FloatArray:
-        row: FloatArray = self._loss.pack(feedback, self._dimension, many=False)[0]
-        return row
-
-    def _nothing(self) -> FloatArray:
-        row: FloatArray = self._loss.neutral(self._dimension)[0]
-        return row
-
-    def _check_many(self, feedback: Any) -> Any:
-        return list(feedback) if self._shows else self._loss.pack(feedback, self._dimension, many=True)
-
-    @property
-    def _shows(self) -> bool:
-        """A loss made of callables is asked about the points that were played."""
-        return asks_user(self._loss)
-
-    def _run(self, rows: FloatArray) -> FloatArray:
-        points = np.empty((len(rows), self._dimension))
-        for index, row in enumerate(rows):
-            points[index] = self._action
-            self._finish(row)
-        return points
-
     @np.errstate(all="ignore")
-    def _absorb(self, row: FloatArray) -> None:
-        chains = self._chains
-        finished = self._round + 1
-        deciding = finished % self._batch == 0 and finished <= self._last_decision
-        if chains is None:
-            self._measure.absorb(row)
-            if deciding:
-                self._move(self._measure.sample(self._streams["draw"]))
-            return
-        chains.absorb(row)
-        if deciding and chains.decide():
-            self._move(chains.decision)
+    def _absorb_rows(self, rows: FloatArray, actions: FloatArray, first: int) -> None:
+        for index, row in enumerate(rows):
+            actions[index] = self._action
+            finished = first + index + 1
+            deciding = finished % self.plan.batch == 0 and finished <= self._last_decision
+            if self._chains is None:
+                self._measure.absorb(row)
+                if deciding:
+                    self._move(self._measure.sample(self._streams["draw"]))
+                continue
+            self._chains.absorb(row)
+            if deciding and self._chains.decide():
+                self._move(self._chains.decision)
 
     def _move(self, point: FloatArray) -> None:
         self._switches += 1

@@ -29,26 +29,32 @@ from tacit.validation import FloatArray
 BLOCK_ENTRIES = 1 << 18
 
 
-class History:
-    """The packed rows of the rounds so far, and the sum of their losses as a function."""
+class GibbsMeasure:
+    """What both ways to draw share: the packed rows of the rounds so far, and the sum of their losses as a function."""
 
-    def __init__(self, loss: RowLoss, dimension: int) -> None:
+    def __init__(self, problem: Convex, loss: RowLoss, rate: float, regularisation: float) -> None:
         self._loss = loss
-        self._dimension = dimension
+        self._rate = rate
+        self._regularisation = regularisation
+        self._domain: ConvexSet = problem.domain
         self._rows = np.empty((0, 0))
         self.count = 0
 
-    def append(self, row: FloatArray) -> None:
-        """Add one round's row."""
+    def absorb(self, feedback: FloatArray) -> None:
+        """Add this round's packed row."""
         if self.count == len(self._rows):
-            grown = np.empty((max(64, 2 * self.count), row.shape[-1]))
+            grown = np.empty((max(64, 2 * self.count), feedback.shape[-1]))
             if self.count:
                 grown[: self.count] = self._rows
             self._rows = grown
-        self._rows[self.count] = row
+        self._rows[self.count] = feedback
         self.count += 1
 
-    def value(self, points: FloatArray, first: int = 0) -> FloatArray:
+    def log_ratio(self, decision: FloatArray, feedback: FloatArray) -> float:
+        """-rate times this round's loss of the point."""
+        return -self._rate * float(self._loss.values(decision, feedback[None, :])[0])
+
+    def losses(self, points: FloatArray, first: int = 0) -> FloatArray:
         """The summed loss of the rounds from `first` on, at each row of `points`."""
         rows = self._rows[first : self.count]
         total = np.zeros(len(points))
@@ -63,16 +69,6 @@ class History:
             total += np.add.reduce(self._loss.link(margins, block[:, -1:]), axis=0)
         return total
 
-    def gradient(self, point: FloatArray) -> FloatArray:
-        """A subgradient of the summed loss."""
-        rows = self._rows[: self.count]
-        if not len(rows):
-            return np.zeros(self._dimension)
-        if not isinstance(self._loss, LinkLoss):
-            return np.asarray(np.add.reduce(self._loss.gradients(point, rows), axis=0))
-        features = rows[:, :-1]
-        return np.asarray(self._loss.slope(features @ point, rows[:, -1]) @ features)
-
     def state_dict(self) -> dict[str, Any]:
         """PRIVATE: the data of every round."""
         return {"rows": self._rows[: self.count].copy()}
@@ -83,38 +79,6 @@ class History:
         if rows.ndim != 2 or not np.isfinite(rows).all():
             raise InvalidInput("The rows in the state of a measure must be finite.")
         self._rows, self.count = rows, len(rows)
-
-
-class GibbsMeasure:
-    """What both ways to draw share: the history and the weights."""
-
-    def __init__(self, problem: Convex, loss: RowLoss, rate: float, regularisation: float) -> None:
-        self._loss = loss
-        self._rate = rate
-        self._regularisation = regularisation
-        self._domain: ConvexSet = problem.domain
-        self._history = History(loss, problem.domain.dimension)
-
-    @property
-    def count(self) -> int:
-        """How many rounds are in it."""
-        return self._history.count
-
-    def absorb(self, feedback: FloatArray) -> None:
-        """Add this round's packed row."""
-        self._history.append(feedback)
-
-    def log_ratio(self, decision: FloatArray, feedback: FloatArray) -> float:
-        """-rate times this round's loss of the point."""
-        return -self._rate * float(self._loss.values(decision, feedback[None, :])[0])
-
-    def state_dict(self) -> dict[str, Any]:
-        """PRIVATE: the data of every round."""
-        return self._history.state_dict()
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
-        self._history.load_state_dict(state)
 
 
 class IntervalMeasure(GibbsMeasure):
@@ -131,12 +95,12 @@ class IntervalMeasure(GibbsMeasure):
     def sample(self, generator: np.random.Generator) -> FloatArray:
         """An exact draw."""
         # Rows wait until a draw needs them.
-        self._sums += self._history.value(self._nodes[:, None], self._summed)
-        self._summed = self._history.count
+        self._sums += self.losses(self._nodes[:, None], self._summed)
+        self._summed = self.count
         values = self._rate * (self._sums + self._penalty(self._nodes))
 
         def exact(point: float) -> float:
-            total = self._history.value(np.array([[point]]))[0]
+            total = self.losses(np.array([[point]]))[0]
             return self._rate * float(total + self._penalty(np.array(point)))
 
         return np.array([sample_interval(self._nodes, values, self._steepest, exact, generator)])
@@ -149,7 +113,6 @@ class IntervalMeasure(GibbsMeasure):
         return {**super().state_dict(), "sums": self._sums.copy(), "summed": self._summed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
         super().load_state_dict(state)
         self._sums = np.array(fitting(self._sums, state["sums"]))
         self._summed = fitting(self._summed, state["summed"])
@@ -165,18 +128,23 @@ class ProximalMeasure(GibbsMeasure):
 
     def sample(self, generator: np.random.Generator) -> FloatArray:
         """A draw within the certified distance of the measure."""
-        sampler = sampler_after(
-            self._problem, self._rate, self._regularisation, self._distance, rounded_count(self._history.count)
-        )
+        rounds = rounded_count(self.count)
+        sampler = sampler_after(self._problem, self._rate, self._regularisation, self._distance, rounds)
         return sampler.sample(self, generator)
 
     def value(self, points: FloatArray) -> FloatArray:
         """The weighted losses at some points: the potential without its quadratic part."""
-        return self._rate * self._history.value(points)
+        return self._rate * self.losses(points)
 
     def gradient(self, point: FloatArray) -> FloatArray:
         """A subgradient of `value` at one point."""
-        return self._rate * self._history.gradient(point)
+        rows = self._rows[: self.count]
+        if not len(rows):
+            return np.zeros(self._domain.dimension)
+        if not isinstance(self._loss, LinkLoss):
+            return np.asarray(self._rate * np.add.reduce(self._loss.gradients(point, rows), axis=0))
+        features = rows[:, :-1]
+        return np.asarray(self._rate * (self._loss.slope(features @ point, rows[:, -1]) @ features))
 
 
 @lru_cache(maxsize=512)

@@ -116,15 +116,7 @@ class GaussianAlternatives(Curve):
 def release_curve(
     *, move: float, growth: float, one_sided: bool, relation: Relation, protection: float
 ) -> GaussianAlternatives:
-    """The curve of one release.
-
-    Args:
-        move: s = G/sigma.
-        growth: beta/lambda.
-        one_sided: whether the label fixes the sign of the loss's slope.
-        relation: zero-out or replacement.
-        protection: mu of the noise that covers inexact minimisation.
-    """
+    """The curve of one release: s = `move`, c = `growth`; `one_sided`: the label fixes the sign of the slope."""
     if relation is ZERO_OUT:
         alternatives = {0.0: 1, move: 1 if one_sided else 2}
     elif one_sided:

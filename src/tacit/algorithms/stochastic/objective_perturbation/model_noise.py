@@ -16,7 +16,6 @@ would cost a delta) the same is computed as if floats were real numbers.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +48,7 @@ _LARGEST = 2.0**61
 
 
 @dataclass(frozen=True)
-class ModelNoise(ABC):
+class _Facts:
     """The public facts about what hides a minimiser.
 
     Attributes:
@@ -68,50 +67,26 @@ class ModelNoise(ABC):
     protection: float
     reach: float
 
-    @property
-    @abstractmethod
-    def shift(self) -> float:
-        """What the distance to the exact minimiser costs: mu, or epsilon of pure noise."""
-
-    @property
-    @abstractmethod
-    def slack(self) -> GaussianSlack:
-        """What the samplers' errors add, for one model."""
-
-    @property
-    @abstractmethod
-    def cover(self) -> float:
-        """A bound on the expected distance of what is released from the exact minimiser."""
-
-    @abstractmethod
-    def source(self, streams: Streams, name: str) -> Source:
-        """Where the noise comes from."""
-
-    @abstractmethod
-    def linear_term(self, source: Source) -> FloatArray:
-        """Z."""
-
-    @abstractmethod
-    def released(self, source: Source, point: FloatArray) -> FloatArray:
-        """The point with the noise that covers it."""
-
 
 @dataclass(frozen=True)
-class FloatModelNoise(ModelNoise):
+class FloatModelNoise(_Facts):
     """Noise in float64: Gaussian, cut off beyond a public norm, or with the density exp(-|z|)."""
 
     pure: bool = False
 
     @property
     def shift(self) -> float:
+        """What the distance to the exact minimiser costs: mu, or epsilon of pure noise."""
         return 2 * self.accuracy / self.protection
 
     @property
     def slack(self) -> GaussianSlack:
+        """What the samplers' errors add, for one model."""
         return GaussianSlack(0.0, 0.0, 0.0 if self.pure else TRUNCATION)
 
     @property
     def cover(self) -> float:
+        """A bound on the expected distance of what is released from the exact minimiser."""
         size = Norm.exponential_size(self.dimension) if self.pure else sqrt(self.dimension)
         return self.protection * size + self.accuracy
 
@@ -119,9 +94,11 @@ class FloatModelNoise(ModelNoise):
         return FloatNoise(Norm().exponential_noise if self.pure else _cut_off, streams, name)
 
     def linear_term(self, source: Source) -> FloatArray:
+        """Z."""
         return self.sigma * self._draw(source)
 
     def released(self, source: Source, point: FloatArray) -> FloatArray:
+        """The point with the noise that covers it."""
         return point + self.protection * self._draw(source)
 
     def _draw(self, source: Source) -> FloatArray:
@@ -130,7 +107,7 @@ class FloatModelNoise(ModelNoise):
 
 
 @dataclass(frozen=True)
-class LatticeModelNoise(ModelNoise):
+class LatticeModelNoise(_Facts):
     """Discrete Gaussian noise; what is released is an integer plus an integer, times a public step."""
 
     @classmethod
@@ -183,6 +160,9 @@ class LatticeModelNoise(ModelNoise):
         # Minimisers are never longer than the reach: what privacy rests on is enforced all the same.
         steps = np.rint(np.clip(point, -self.reach, self.reach) / self.step).astype(np.int64)
         return np.asarray(self.step * (steps + source.draw(self.dimension)), dtype=np.float64)
+
+
+ModelNoise = FloatModelNoise | LatticeModelNoise
 
 
 def private_minimum(noise: ModelNoise, losses: SmoothSum, source: Source) -> tuple[FloatArray, bool]:

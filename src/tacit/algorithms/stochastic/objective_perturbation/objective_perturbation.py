@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, expm1, log1p, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -39,8 +39,14 @@ from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
 )
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.bent import refuse_unchecked
-from tacit.losses.loss import LinkLoss, LogisticLoss, LossFamily, SmoothedHingeLoss, largest_norm
+from tacit.losses.loss import (
+    LinkLoss,
+    LogisticLoss,
+    LossFamily,
+    SmoothedHingeLoss,
+    largest_norm,
+    refuse_unchecked,
+)
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic
@@ -264,7 +270,7 @@ class ObjectivePerturbation(PrivatePlan):
         centre = np.log(constants.lipschitz)
         return make(exp(smallest(safe, float(centre - 7), float(centre + 14), 1e-6)))
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give a model of three records in one dimension; pure plans draw noise with the density of a norm."""
         line = replace(self.problem, domain=Ball(1, radius=self.problem.domain.radius), horizon=3)
         target = Target(self.guarantee.epsilon(), self.delta, self.relation, numerics=self.numerics)
@@ -304,24 +310,8 @@ class ObjectivePerturbationLearner(FinalModelLearner):
     def _consistent(self) -> bool:
         return self._losses.count == self._round
 
-    def _check(self, record: Any) -> FloatArray:
-        self._refuse_late()
-        if record is None:
-            return self._loss.neutral(self._dimension)
-        return self._loss.pack(record, self._dimension, many=False)
-
-    def _check_many(self, records: Any) -> FloatArray:
-        self._refuse_late()
-        return self._loss.pack(records, self._dimension, many=True)
-
     def _absorb(self, row: FloatArray) -> None:
         self._losses.add(self._shrunk(row))
-
-    def _run(self, rows: FloatArray) -> FloatArray:
-        self._losses.add(self._shrunk(rows))
-        self._round += len(rows)
-        self._played = False
-        return np.broadcast_to(self._action, (len(rows), self._dimension))
 
     @np.errstate(all="ignore")  # the smallest numbers may vanish
     def _shrunk(self, rows: FloatArray) -> FloatArray:

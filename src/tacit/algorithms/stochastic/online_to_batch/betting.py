@@ -41,12 +41,6 @@ class BettingGrid(OnlineLearner):
         gradient_bound: G; longer gradients are scaled down to it.
         horizon: an upper bound on the rounds (sets the finest fraction).
         wealth: what may be lost against the first point (default G times its largest distance from another).
-
-    >>> learner = BettingGrid(Ball(1, radius=10.0), gradient_bound=1.0, horizon=100)
-    >>> for _ in range(40):
-    ...     learner.observe([-1.0])
-    >>> bool(learner.play()[0] > 5)
-    True
     """
 
     def __init__(

@@ -17,18 +17,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
 
 from tacit.accounting.curves import ROUND_UP
 from tacit.algorithms.stochastic.online_to_batch.descent import ConversionErrors
-from tacit.algorithms.stochastic.online_to_batch.norms import Norm
-from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
+from tacit.losses.loss import largest_norm
+from tacit.losses.regularised import parted
+from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import node_level
 from tacit.noise.running_sums.running_sum import Grid
-from tacit.noise.sampler_bounds import chi_quantile
 from tacit.validation import FloatArray
+
+if TYPE_CHECKING:
+    from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatch
 
 
 def weights(count: int, power: float) -> FloatArray:
@@ -61,37 +65,6 @@ def growing_deviations(mechanism: RunningSum, scales: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(total_squares, squares) + 1e-14 * squares.max(initial=0.0)))
 
 
-def scheduled_column_norm(mechanism: RunningSum, sensitivities: FloatArray) -> float:
-    """max_j of the norm of c_{i-j} s_j/s_i over i >= j, for growing sensitivities that are fixed in advance.
-
-    Smaller than the column norm, because later noise is larger than what this step needs. Only sums of positive
-    terms: a Fourier transform would lose all digits. l1 for Laplace-type noise. Other mechanisms: no gain taken.
-    """
-    if isinstance(mechanism, Tree | LaplaceTree):
-        base = mechanism.base if isinstance(mechanism, LaplaceTree) else 2
-        order = 1 if mechanism.noise == "laplace" else 2
-        worst, values = 0.0, sensitivities.tolist()
-        for leaf, own in enumerate(values, start=1):
-            total, node = 0.0, leaf
-            while node <= mechanism.steps:  # the nodes that contain this leaf
-                total += (own / values[node - 1]) ** order
-                reach = base ** (node_level(node, base) + 1)
-                node = -(-node // reach) * reach
-            worst = max(worst, total)
-        return float(worst ** (1 / order)) * ROUND_UP
-    if isinstance(mechanism, Buffered):
-        theta, omega = np.array(mechanism.decays), np.array(mechanism.weights)
-        inverse = sensitivities[::-1] ** -2.0  # backwards: a step is charged by those after it
-        total_squares = inverse.copy()
-        for a in range(theta.size):
-            for b in range(theta.size):
-                decay = float(theta[a] * theta[b])
-                following = scipy.signal.lfilter([0.0, decay], [1.0, -decay], inverse)
-                total_squares += omega[a] * omega[b] * following
-        return float(np.sqrt(np.max(total_squares / inverse))) * ROUND_UP
-    return mechanism.column_norm
-
-
 def weighted_noise(
     mechanism: RunningSum,
     privacy: float,
@@ -101,16 +74,14 @@ def weighted_noise(
     smoothness: float,
     diameter: float,
     sides: float = 2.0,
-    scheduled: bool = True,
 ) -> float:
     """(1/beta_{1:T}) sum_t std(noise_t), one coordinate, T = steps + 1: how much noise the final iterate feels.
 
-    Sensitivities are `sides` times the largest C_t; `scheduled` fixes them in advance.
+    Sensitivities are `sides` times the largest C_t.
     """
     steps = mechanism.steps
     growing = sides * np.maximum.accumulate(clipping_norms(steps, power, lipschitz, smoothness, diameter))
-    column = scheduled_column_norm(mechanism, growing) if scheduled else mechanism.column_norm
-    deviations = growing_deviations(mechanism, growing * column / privacy)
+    deviations = growing_deviations(mechanism, growing * mechanism.column_norm / privacy)
     return float(np.sum(deviations) / np.sum(weights(steps + 1, power)))
 
 
@@ -134,51 +105,29 @@ def lattice_bias(mechanism: RunningSum, grid: Grid, growing: FloatArray, batch: 
 
 @dataclass(frozen=True, eq=False)
 class Conversion:
-    """The public facts from which errors follow.
+    """The errors that follow from the public facts of a plan."""
 
-    Attributes:
-        mechanism: the running sum.
-        grid: the noise of a batch's sum per unit of C_t.
-        power: k of the weights t^k.
-        lipschitz: G.
-        smoothness: H.
-        diameter: of the domain, in `norm`.
-        batch: records per step.
-        short: the missing share of the last batch.
-        norm: of the models.
-        dimension: of the models.
-        scheduled: whether the noise's scales are fixed in advance.
-        gradient_deviation: sG, or None.
-        hessian_deviation: sH, or None.
-        curvature: s of a public regulariser (s/2)|x|^2, whose gradient is added without noise.
-        extent: the largest |x| on the domain.
-    """
+    plan: OnlineToBatch
 
-    mechanism: RunningSum
-    grid: Grid
-    power: float
-    lipschitz: float
-    smoothness: float
-    diameter: float
-    batch: int
-    short: float
-    norm: Norm
-    dimension: int
-    scheduled: bool
-    gradient_deviation: float | None
-    hessian_deviation: float | None
-    curvature: float
-    extent: float
+    @property
+    def curvature(self) -> float:
+        """S of a public regulariser (s/2)|x|^2, whose gradient is added without noise."""
+        return parted(self.plan.problem.loss)[1]
+
+    @property
+    def extent(self) -> float:
+        """The largest |x| on the domain."""
+        return largest_norm(self.plan.problem.domain)
 
     @property
     def slope(self) -> float:
         """The largest norm of a gradient, the regulariser's included."""
-        return self.lipschitz + self.curvature * self.extent
+        return self.plan.lipschitz + self.curvature * self.extent
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the errors in expectation assume because it was declared."""
-        gradient, hessian = self.gradient_deviation, self.hessian_deviation
+        gradient, hessian = self.plan.problem.gradient_deviation, self.plan.problem.hessian_deviation
         return (
             *([] if gradient is None else [f"E|grad l - grad L|^2 <= {gradient:g}^2, as declared"]),
             *([] if hessian is None else [f"E|change of it|^2 <= {hessian:g}^2 |x - x'|^2, as declared"]),
@@ -187,12 +136,12 @@ class Conversion:
     @cached_property
     def weights(self) -> FloatArray:
         """beta_t of every iterate, the last one included."""
-        return weights(self.mechanism.steps + 1, self.power)
+        return weights(self.plan.mechanism.steps + 1, self.plan.power)
 
     @cached_property
     def clips(self) -> FloatArray:
         """The largest C_t that can occur."""
-        return self._norms(self.lipschitz, self.smoothness)
+        return self._norms(self.plan.lipschitz, self.plan.smoothness)
 
     @cached_property
     def errors(self) -> ConversionErrors:
@@ -201,10 +150,10 @@ class Conversion:
         The last iterate's gradient is virtual: nobody draws it. What a lattice moves is no noise of mean 0: it counts
         among the noise for sizes and changes, and as a bias.
         """
-        steps, moved, missing = self.mechanism.steps, self._moved, self._missing
+        steps, moved, missing = self.plan.mechanism.steps, self._moved, self._missing
         noise = self._size * self._deviations
         jumps = np.concatenate([[noise[0]], noise[1:] + noise[:-1]])
-        if self.mechanism.steady and steps:
+        if self.plan.mechanism.steady and steps:
             # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
             fresh = self._size * self._scale * np.append(self._growing, self._growing[-1])
             jumps = np.minimum(jumps, np.sqrt(2.0) * fresh)
@@ -222,33 +171,31 @@ class Conversion:
     @property
     def always_bounded(self) -> bool:
         """Whether `largest_errors` is proved."""
-        return self.norm.power == 2.0 and self.mechanism.noise == "gaussian"
+        return self.plan.norm.power == 2.0 and self.plan.mechanism.noise == "gaussian"
 
     def largest_errors(self, failure: float) -> FloatArray:
         """What |error_t| exceeds at no t, except with probability `failure`."""
-        count, d = self.weights.size, self.dimension
-        sampling = 2 * np.sqrt(2 * log(4 * count / failure) * np.cumsum(self.clips**2) / self.batch)
+        count, d = self.weights.size, self.plan.problem.domain.dimension
+        sampling = 2 * np.sqrt(2 * log(4 * count / failure) * np.cumsum(self.clips**2) / self.plan.batch)
         found = np.asarray(sampling + self._quantile(d, failure / (2 * count)) * self._deviations + self._moved)
-        if self.mechanism.steps:
+        if self.plan.mechanism.steps:
             found[-2] += self._missing
         return found
 
     def _quantile(self, dimension: int, tail: float) -> float:
         """What the norm of the noise, in units of its deviation, exceeds with probability at most `tail`."""
-        if self.scheduled and not self.grid.units:
-            return chi_quantile(dimension, tail)
         level = log(1 / tail)
         return sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)
 
     @property
     def _scale(self) -> float:
-        return self.grid.scale / self.batch
+        return self.plan.grid.scale / self.plan.batch
 
     @property
     def _size(self) -> float:
         """sqrt(E|z|_q^2) of a fresh noise of scale 1, and the constant of sums of them."""
-        norm, d, rate = self.norm, self.dimension, self.grid.rate
-        if self.mechanism.noise != "laplace":
+        norm, d, rate = self.plan.norm, self.plan.problem.domain.dimension, self.plan.grid.rate
+        if self.plan.mechanism.noise != "laplace":
             size = norm.gaussian_size(d)
         else:
             size = norm.geometric_size(d, rate) if rate else norm.exponential_size(d)
@@ -257,38 +204,41 @@ class Conversion:
     @cached_property
     def _growing(self) -> FloatArray:
         """The largest sensitivity that can occur, per side, at each step."""
-        return np.asarray(self.grid.admissible(np.maximum.accumulate(self.clips[:-1]) * ROUND_UP))
+        return np.asarray(self.plan.grid.admissible(np.maximum.accumulate(self.clips[:-1]) * ROUND_UP))
 
     @cached_property
     def _deviations(self) -> FloatArray:
         """Of one coordinate of the noise at each iterate; the last one has that of the step before."""
-        return self._with_last(lambda: growing_deviations(self.mechanism, self._scale * self._growing))
+        return self._with_last(lambda: growing_deviations(self.plan.mechanism, self._scale * self._growing))
 
     @cached_property
     def _moved(self) -> FloatArray:
-        return self._with_last(lambda: lattice_bias(self.mechanism, self.grid, self._growing, self.batch))
+        return self._with_last(
+            lambda: lattice_bias(self.plan.mechanism, self.plan.grid, self._growing, self.plan.batch)
+        )
 
     def _with_last(self, steps: Callable[[], FloatArray]) -> FloatArray:
-        found = steps() if self.mechanism.steps else np.zeros(1)
-        return np.append(found, found[-1]) if self.mechanism.steps else found
+        found = steps() if self.plan.mechanism.steps else np.zeros(1)
+        return np.append(found, found[-1]) if self.plan.mechanism.steps else found
 
     @property
     def _missing(self) -> float:
         """What a short last batch, which is divided by a whole one's size, takes from the sum."""
-        return self.short * float(self.clips[-2]) if self.mechanism.steps else 0.0
+        short = (-self.plan.problem.records % self.plan.batch) / self.plan.batch
+        return short * float(self.clips[-2]) if self.plan.mechanism.steps else 0.0
 
     @cached_property
     def _sampling(self) -> FloatArray:
         """Centring is a projection in l_2 only: elsewhere it may double a norm."""
-        sides = 1.0 if self.norm.power == 2.0 else 2.0
+        sides = 1.0 if self.plan.norm.power == 2.0 else 2.0
         spread = self._norms(
-            _least(sides * self.lipschitz, self.gradient_deviation),
-            _least(sides * self.smoothness, self.hessian_deviation),
+            _least(sides * self.plan.lipschitz, self.plan.problem.gradient_deviation),
+            _least(sides * self.plan.smoothness, self.plan.problem.hessian_deviation),
         )
-        return np.asarray(np.sqrt(self.norm.martingale * np.cumsum(spread**2) / self.batch))
+        return np.asarray(np.sqrt(self.plan.norm.martingale * np.cumsum(spread**2) / self.plan.batch))
 
     def _norms(self, lipschitz: float, smoothness: float) -> FloatArray:
-        return clipping_norms(self.weights.size, self.power, lipschitz, smoothness, self.diameter)
+        return clipping_norms(self.weights.size, self.plan.power, lipschitz, smoothness, self.plan.diameter)
 
 
 def _least(enforced: float, declared: float | None) -> float:

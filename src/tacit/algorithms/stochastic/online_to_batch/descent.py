@@ -107,7 +107,7 @@ class OnlineLearner(ABC):
     @property
     def diameter(self) -> float:
         """The largest distance of two points of the domain, in the learner's norm, or an upper bound of it."""
-        return self.domain.diameter * self.norm.stretch(self.domain.dimension)
+        return self.domain.diameter * self.norm.gaussian_factor(self.domain.dimension)
 
     @property
     def reach(self) -> float:
@@ -189,14 +189,7 @@ class OnlineLearner(ABC):
 
 
 class Subgradient(OnlineLearner):
-    """Adaptive projected subgradient descent.
-
-    >>> from tacit.domains import Ball
-    >>> learner = Subgradient(Ball(2))
-    >>> learner.observe([0.6, 0.8])
-    >>> learner.play()
-    array([-0.6, -0.8])
-    """
+    """Adaptive projected subgradient descent."""
 
     def __init__(self, domain: ProjectableSet, initial: Initial = None) -> None:
         super().__init__(domain, initial=initial)
@@ -222,15 +215,7 @@ _CONSTANT = (1 + _OPTIMISTIC_GROWTH / 2) * sqrt(1 + 1 / _OPTIMISTIC_GROWTH)
 
 
 class Optimistic(OnlineLearner):
-    """Optimistic projected descent with the previous gradient as its hint; scale-free.
-
-    >>> from tacit.domains import Ball
-    >>> learner = Optimistic(Ball(1))
-    >>> for _ in range(50):
-    ...     learner.observe([1.0])
-    >>> float(learner.regret_bound()) < 3.0  # the hint is right from the second round on
-    True
-    """
+    """Optimistic projected descent with the previous gradient as its hint; scale-free."""
 
     def __init__(self, domain: ProjectableSet, initial: Initial = None) -> None:
         super().__init__(domain, initial=initial)
@@ -276,12 +261,6 @@ class StronglyConvex(OnlineLearner):
 
     Alone, `observe(gradient)` takes the gradient of a loss of curvature `strong_convexity`. In the conversion,
     `observe(gradient, average=x, weight=beta)` adds the gradient of (beta mu/4)|w - x|^2 first.
-
-    >>> from tacit.domains import Ball
-    >>> learner = StronglyConvex(Ball(1), strong_convexity=2.0)
-    >>> learner.observe([1.0])
-    >>> learner.play()
-    array([-0.5])
     """
 
     takes_average = True
@@ -345,11 +324,6 @@ class MirrorDescent(OnlineLearner):
 
     Attributes:
         norm: the l_p norm; `Norm.for_sparse(d)` by default.
-
-    >>> learner = MirrorDescent(Simplex(3))
-    >>> learner.observe([1.0, 0.0, 0.0])
-    >>> bool(learner.play()[0] < 0.3)
-    True
     """
 
     domain: L1Ball | Simplex

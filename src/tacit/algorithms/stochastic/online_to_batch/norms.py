@@ -66,12 +66,8 @@ class Norm:
         return self.dual - 1
 
     def gaussian_factor(self, dimension: int) -> float:
-        """The largest l_2 norm of a vector of l_q norm 1."""
+        """The largest l_2 norm of a vector of l_q norm 1, and the largest l_p norm of one of l_2 norm 1."""
         return float(dimension ** (0.5 - 1 / self.dual))
-
-    def stretch(self, dimension: int) -> float:
-        """The largest l_p norm of a vector of l_2 norm 1: d^(1/p - 1/2), the number of `gaussian_factor`."""
-        return self.gaussian_factor(dimension)
 
     def gaussian_size(self, dimension: int) -> float:
         """A bound on sqrt(E|z|_q^2) of a standard Gaussian vector: d^(1/q) (E|z_1|^q)^(1/q)."""
@@ -119,7 +115,7 @@ def farthest(domain: ConvexSet, point: FloatArray, norm: Norm) -> float:
     if isinstance(domain, Box | L1Ball | Simplex) or (isinstance(domain, Ball) and norm.power == 2.0):
         return norm.size(domain.minimize_linear(point - domain.centre) - point)
     between = length(point - domain.centre, 2.0) + domain.radius
-    return min(between, domain.diameter) * norm.stretch(domain.dimension)
+    return min(between, domain.diameter) * norm.gaussian_factor(domain.dimension)
 
 
 def length(x: FloatArray, power: float) -> float:

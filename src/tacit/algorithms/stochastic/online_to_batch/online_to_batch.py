@@ -25,7 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import ceil
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from tacit.algorithms.stochastic.online_to_batch.betting import (
     ConfidentBetting,
     gradient_sizes,
 )
-from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms, scheduled_column_norm
+from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms
 from tacit.algorithms.stochastic.online_to_batch.descent import (
     ConversionErrors,
     MirrorDescent,
@@ -51,12 +51,12 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, asks_user, clip_rows, largest_norm
+from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
 from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
-from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, admissible, check_mechanism, lattice_grid
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, check_mechanism, lattice_grid
 from tacit.noise.source import Streams
 from tacit.problems import Problem, Stochastic
 from tacit.runtime.learner import Learner
@@ -67,7 +67,6 @@ from tacit.validation import (
     FloatArray,
     IntArray,
     check_choice,
-    check_flag,
     check_integer,
     check_level,
     check_number,
@@ -98,8 +97,6 @@ class OnlineToBatch(RunningSumPlan):
         lipschitz: G, the dual norm to which gradients are clipped.
         smoothness: H, how fast gradients may change.
         norm: the l_p norm of the models; gradients are measured in its dual.
-        scheduled: fix the growing sensitivities in advance, from the domain's diameter (less noise in the worst
-            case), instead of following the iterates (less noise once they have settled).
 
     >>> from tacit.domains import Ball
     >>> from tacit.losses import LogisticLoss
@@ -119,7 +116,6 @@ class OnlineToBatch(RunningSumPlan):
     lipschitz: float
     smoothness: float
     norm: Norm = _EUCLIDEAN
-    scheduled: bool = False
     unit: ClassVar[str] = "one record"
     _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
@@ -134,7 +130,6 @@ class OnlineToBatch(RunningSumPlan):
         check_number(owner, "power", self.power, above=0.0, closed_low=True)
         check_integer(owner, "batch", self.batch)
         check_positive(owner, "lipschitz", self.lipschitz)
-        check_flag(owner, "scheduled", self.scheduled)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
         check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
         if not (hasattr(self.learner, "play") and hasattr(self.learner, "observe")):
@@ -151,8 +146,7 @@ class OnlineToBatch(RunningSumPlan):
     @cached_property
     def grid(self) -> Grid:
         """The numbers on which the sums work, per unit of C_t."""
-        schedule = self.schedule if self.scheduled else None
-        return difference_grid(self.mechanism, self.privacy, self.records, schedule, self.numerics, self.lipschitz)
+        return difference_grid(self.mechanism, self.privacy, self.records, self.numerics, self.lipschitz)
 
     @property
     def unit_scale(self) -> float:
@@ -161,30 +155,14 @@ class OnlineToBatch(RunningSumPlan):
 
     @cached_property
     def schedule(self) -> FloatArray:
-        """The largest C_t up to each step: what the sensitivities are, or at most can become."""
-        norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self._diameter)
+        """The largest C_t up to each step: what the sensitivities at most can become."""
+        norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self.diameter)
         return np.asarray(np.maximum.accumulate(norms))
 
     @cached_property
     def conversion(self) -> Conversion:
         """The public facts from which the errors of the learner's gradients follow."""
-        return Conversion(
-            mechanism=self.mechanism,
-            grid=self.grid,
-            power=self.power,
-            lipschitz=self.lipschitz,
-            smoothness=self.smoothness,
-            diameter=self._diameter,
-            batch=self.batch,
-            short=(-self.problem.records % self.batch) / self.batch,
-            norm=self.norm,
-            dimension=self.problem.domain.dimension,
-            scheduled=self.scheduled,
-            gradient_deviation=self.problem.gradient_deviation,
-            hessian_deviation=self.problem.hessian_deviation,
-            curvature=parted(self.problem.loss)[1],
-            extent=largest_norm(self.problem.domain),
-        )
+        return Conversion(self)
 
     @property
     def errors(self) -> ConversionErrors:
@@ -192,11 +170,11 @@ class OnlineToBatch(RunningSumPlan):
         return self.conversion.errors
 
     @property
-    def _diameter(self) -> float:
-        """In the plan's norm: the learner's own, if it has the same one."""
+    def diameter(self) -> float:
+        """Of the domain, in the plan's norm: the learner's own, if it has the same one."""
         if isinstance(self.learner, OnlineLearner) and self.learner.norm == self.norm:
             return self.learner.diameter
-        return self.problem.domain.diameter * self.norm.stretch(self.problem.domain.dimension)
+        return self.problem.domain.diameter * self.norm.gaussian_factor(self.problem.domain.dimension)
 
     @cached_property
     def regret_bound(self) -> RegretBound:
@@ -236,7 +214,7 @@ class OnlineToBatch(RunningSumPlan):
         """No model of the domain is worse than this, slope and diameter in one norm; others' models may be anywhere."""
         if not isinstance(self.learner, OnlineLearner) or self.learner.norm != self.norm:
             return float("inf")
-        return self.conversion.slope * self._diameter
+        return self.conversion.slope * self.diameter
 
     @classmethod
     def _calibrate(
@@ -244,7 +222,6 @@ class OnlineToBatch(RunningSumPlan):
         problem: Stochastic,
         target: Target,
         *,
-        scheduled: bool = False,
         learner: Any = "certified",
         power: float | None = None,
         batch: int | None = None,
@@ -266,14 +243,13 @@ class OnlineToBatch(RunningSumPlan):
             lipschitz: the norm to which gradients are clipped (default: the loss's constant).
             smoothness: how fast gradients may change (default: the loss's constant).
             norm: the norm of the models (default: the learner's, else l_2); another than the learner's: not certified.
-            scheduled: fix the sensitivities in advance.
         """
         if target.max_switches is not None:
             raise PrivacyError("OnlineToBatch cannot promise a limit on switches: its model moves at every step.")
-        wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm, scheduled)
-        return Search(cls, problem, target, *wishes).best()
+        wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm)
+        return Search(problem, target, *wishes).best()
 
-    def small_instances(self, most_rounds: int) -> tuple[SmallInstance, ...]:
+    def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few records at the plan's privacy; pure plans in float64 draw noise with the density of a norm."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
         steps = ceil(problem.records / batch)
@@ -330,7 +306,7 @@ class OnlineToBatchLearner(Learner):
     @property
     def _shows(self) -> bool:
         """A loss of the user's is asked about the models."""
-        return asks_user(self.plan.problem.loss)
+        return not isinstance(self.plan.problem.loss, RowLoss)
 
     def _check(self, record: Any) -> Any:
         """The record, and the batch's sum of differences if it ends a batch: a user's loss is asked only here."""
@@ -395,9 +371,6 @@ class OnlineToBatchLearner(Learner):
         clip = (weight - before) * plan.lipschitz
         if self._step:
             clip += before * plan.smoothness * plan.norm.size(self._action - self._previous)
-        if plan.scheduled:
-            sensitivity = plan.schedule.item(self._step)
-            return min(clip, sensitivity), plan.grid.admissible(sensitivity)
         return clip, max(self._sensitivity, plan.grid.admissible(clip * ROUND_UP))
 
     @np.errstate(all="ignore")
@@ -430,30 +403,10 @@ STEPS = 100_000
 UNCERTIFIED_STEPS = 2000
 
 
-class ConversionPlan(Protocol):
-    """What the search asks of the plans that it makes."""
-
-    @property
-    def regret_bound(self) -> RegretBound:
-        """The certified excess risk."""
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether it says nothing."""
-
-    @property
-    def conversion(self) -> Conversion:
-        """From which errors follow."""
-
-
-PlanT = TypeVar("PlanT", bound=ConversionPlan)
-
-
 @dataclass(frozen=True)
-class Search(Generic[PlanT]):
-    """What `OnlineToBatch.calibrate` was asked for, and how plans are made."""
+class Search:
+    """What `OnlineToBatch.calibrate` was asked for."""
 
-    make: Callable[..., PlanT]
     problem: Stochastic
     target: Target
     learner: Any
@@ -463,9 +416,8 @@ class Search(Generic[PlanT]):
     lipschitz: float | None
     smoothness: float | None
     norm: Norm | None
-    scheduled: bool
 
-    def best(self) -> PlanT:
+    def best(self) -> OnlineToBatch:
         """The plan with the smallest certified excess risk."""
         check_choice("OnlineToBatch", "mechanism", self.mechanism, tuple(MECHANISMS))
         if self.target.confidence is not None and not self._may_be_confident:
@@ -493,7 +445,7 @@ class Search(Generic[PlanT]):
         curved = self.problem.constants.strong_convexity > 0
         return ["subgradient", "optimistic", *["strongly-convex"] * curved, *["mirror-descent"] * sparse]
 
-    def _smallest(self, batches: list[int]) -> PlanT:
+    def _smallest(self, batches: list[int]) -> OnlineToBatch:
         found = (self._plan(learner, size) for learner in self._learners for size in batches)
         return min(found, key=lambda plan: plan.regret_bound.searched)
 
@@ -513,14 +465,14 @@ class Search(Generic[PlanT]):
         least = (ceil(records / STEPS) - 1).bit_length()
         return [2**level for level in range(least, max(least, records.bit_length() - 1) + 1)]
 
-    def _plan(self, learner: Any, batch: int) -> PlanT:
+    def _plan(self, learner: Any, batch: int) -> OnlineToBatch:
         """The plan around one learner, at one size of the batches."""
         given = getattr(learner, "norm", None)
         norm = self.norm or (given if isinstance(given, Norm) else default_norm(learner, self.problem))
         mechanism, privacy = self._sums(ceil(self.problem.records / batch))
         lipschitz, smoothness = self._constants
         around = partial(
-            self.make,
+            OnlineToBatch,
             self.problem,
             mechanism=mechanism,
             privacy=privacy,
@@ -529,7 +481,6 @@ class Search(Generic[PlanT]):
             lipschitz=lipschitz,
             smoothness=smoothness,
             norm=norm,
-            scheduled=self.scheduled,
             **self.target.contract,
         )
         if not isinstance(learner, str):
@@ -572,29 +523,16 @@ def difference_grid(
     mechanism: RunningSum,
     privacy: float,
     records: SummedRecords,
-    schedule: FloatArray | None,
     numerics: str,
     first: float,
 ) -> Grid:
-    """The numbers on which differences per unit of C_t are added up.
-
-    `schedule`: sizes fixed in advance, or None; `first`: C_1.
-    """
+    """The numbers on which differences per unit of C_t are added up; `first`: C_1."""
     multiple = first * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes and numerics == "exact" else 0.0
-    column = None
-    if schedule is not None:
-        column = scheduled_column_norm(mechanism, admissible(schedule, multiple))
     if numerics == "exact" and records.batch <= LARGEST_SUMMED:
-        growing = schedule is None
-        return lattice_grid(mechanism, privacy, records, growing=growing, column_norm=column, multiple=multiple)
-    moved = (
-        records.move("gaussian") * records.size
-        if mechanism.noise == "gaussian"
-        else float(records.sides * records.people)
-    )
-    share = 1.0 if column is None else column / mechanism.column_norm
-    scale = mechanism.scale(privacy, moved) * share * ROUND_UP
-    return Grid(records, 0, scale, mechanism.curve(privacy), IDEALIZED)
+        return lattice_grid(mechanism, privacy, records, growing=True, multiple=multiple)
+    gaussian = mechanism.noise == "gaussian"
+    moved = records.move("gaussian") * records.size if gaussian else float(records.sides * records.people)
+    return Grid(records, 0, mechanism.scale(privacy, moved) * ROUND_UP, mechanism.curve(privacy), IDEALIZED)
 
 
 def start_differences(mechanism: RunningSum, grid: Grid, norm: Norm, streams: Streams) -> Accumulator:

@@ -1,0 +1,118 @@
+from io import BytesIO
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import tacit
+from fuzz.harness import REFUSED, attempt
+from fuzz.strategies import examples, odd_arrays, values
+from tacit.algorithms.tracking import LimitedUpdates, RestartOnShift
+from tacit.errors import InvalidInput, MissingExtra
+from tacit.planning.comparison import text_table
+from tacit.planning.planner import CATALOGUE
+from tacit.problems import Tracking
+from tacit.report import plots
+from tacit.report.plots import plot_curves, plot_regret, plot_shares
+from tacit.report.tables import show, summary_table
+from tacit.sweeps.sweep import sweep
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """What was drawn: the figures, before they become pixels."""
+    figures, write = [], plots.save_figure
+
+    def save(figure, target, caption):
+        figures.append((figure, caption))
+        return write(figure, target, caption)
+
+    monkeypatch.setattr(plots, "save_figure", save)
+    return figures
+
+
+def test_lines_are_told_apart_without_colour():
+    looks = [plots.line_style(index) for index in range(12)]
+    assert len({(look["linestyle"], look["marker"]) for look in looks}) == 12
+    for look in looks:
+        assert 0 <= float(look["color"]) <= 0.6  # grey levels only
+
+
+def test_regret_and_its_bound_with_the_contract_that_all_share(drawn, tmp_path):
+    problem, environment = tacit.Experts(n=3, horizon=20), tacit.environments.BernoulliGap(3, 20)
+    made = [tacit.algorithms.ScheduledExperts(problem, eta=eta) for eta in (0.1, 0.2)]
+    results = [tacit.simulate(plan, environment, runs=2) for plan in made]
+    assert plot_regret(results[:1], tmp_path / "one.png").exists()
+    plot_regret(results, BytesIO())
+    assert drawn[0][1].startswith(str(made[0].guarantee))
+    heads, *shared = drawn[1][1].splitlines()
+    assert heads.count("epsilon=") == 2
+    assert any("neighbours: replace" in line for line in shared)
+    for result, line in zip(results, drawn[1][0].axes[0].lines[::2], strict=False):  # each before its bound
+        np.testing.assert_array_equal(line.get_ydata(), result.mean)
+    with pytest.raises(InvalidInput, match="at least one simulation"):
+        plot_regret([], tmp_path / "x.png")
+
+
+def test_curves_name_their_bounds_in_the_legend(drawn):
+    rounds, mean = np.arange(1, 4), np.array([1.0, 2.0, 3.0])
+    plot_curves({"A": (rounds, mean, 0 * mean, np.inf), "B": (rounds, mean, 0 * mean, 9.0)}, BytesIO(), title="t")
+    labels = [text.get_text() for text in drawn[0][0].legends[0].get_texts()]
+    assert labels == ["A", "B (certified 9)", "thin: certified bounds"]
+
+
+def test_shares_are_stacked_from_the_arm_that_ends_largest(drawn):
+    plot_shares({"a": [0.5, 0.2], "b": [0.5, 0.8]}, BytesIO(), caption="contract")
+    [(figure, caption)] = drawn
+    assert caption == "contract"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "a"]
+    tops = [band.get_paths()[0].vertices[:, 1].max() for band in figure.axes[0].collections]
+    assert tops == [0.8, 1.0]
+    with pytest.raises(InvalidInput, match="as many shares"):
+        plot_shares({"a": [0.5, 0.2], "b": [0.5]}, BytesIO())
+
+
+def test_missing_matplotlib_names_the_extra(monkeypatch):
+    def missing(module, extra):
+        raise MissingExtra(extra)
+
+    monkeypatch.setattr(plots, "require", missing)
+    with pytest.raises(MissingExtra, match="plots"):
+        plots.start_figure()
+
+
+PICTURES = {
+    plot_regret: [lambda value, rows: ([value], "x.png"), lambda value, rows: (value, "x.png")],
+    plot_curves: [lambda value, rows: ({"a": (rows, rows, rows, value)}, None), lambda value, rows: (value, None)],
+    plot_shares: [lambda value, rows: ({"a": rows}, None), lambda value, rows: (value, None)],
+}
+
+
+@pytest.mark.parametrize("plot", PICTURES, ids=lambda plot: plot.__qualname__)
+@examples(12)
+@given(value=values, rows=odd_arrays(dimensions=(1, 2)))
+def test_nonsense_is_not_drawn(plot, value, rows):
+    """Files are never reached: where the data could be drawn, the path is what is wrong."""
+    for make in PICTURES[plot]:
+        options = {"title": "a"} if plot is plot_curves else {}
+        assert attempt(lambda make=make, options=options: plot(*make(value, rows), **options)) is REFUSED
+    table = attempt(lambda: summary_table(value))
+    assert table is REFUSED or not table[1:]
+
+
+def test_tables():
+    changing = Tracking(n=3, horizon=1500, switches=1, adversary="stochastic")
+    with patch.dict(CATALOGUE, {Tracking: (RestartOnShift, LimitedUpdates)}):
+        found = sweep(changing, [(4.0, 0.0), (1e4, 0.0)], "shifting", runs=2, algorithms="all").summaries()
+    heads, *rows = table = summary_table(found)
+    assert text_table(table).count("\n") == len(found) + 2
+    bound, first = heads.index("certified bound"), heads.index("runs")
+    limited = next(row for row in rows if row[1] == "LimitedUpdates")
+    assert limited[bound] == "none"  # its bound is infinite
+    restarts = next(row for row in rows if row[1] == "RestartOnShift")
+    assert "if there are at most S restarts" in restarts[bound] or "vacuous" in restarts[bound]
+    for summary, row in zip(found, rows, strict=True):
+        measured = [summary.runs, summary.mean, summary.standard_error, summary.per_round]
+        assert list(row[first : first + 4]) == list(map(show, measured))
+    assert {row[heads.index("epsilon")] for row in rows} == {"4", "10,000 (without privacy)"}
