@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from losses.declared import log_cosh
 
 import tacit
 from attacks import rows
@@ -86,9 +85,6 @@ SLOW = {
     "net": partial(LipschitzNet.calibrate, Lipschitz(horizon=100), **GAUSSIAN),
     "objective perturbation": partial(ObjectivePerturbation.calibrate, ONE_PASS, **GAUSSIAN),
     "ctrl": partial(CTRL.calibrate, CONVEX, **GAUSSIAN),
-    "ctrl on a loss of one's own": partial(
-        CTRL, Convex(domain=Ball(2), loss=log_cosh(2), horizon=50), eta=0.05, sigma=40.0, force=0.3, log_phi=0.1
-    ),
     "ctrl on the line": partial(CTRL.calibrate, LINE, **GAUSSIAN),
     "gibbs in the plane": partial(L2PConvex.calibrate, CONVEX, **GAUSSIAN),
     "ctrl on a box": partial(CTRL.calibrate, SQUARE, **GAUSSIAN),
