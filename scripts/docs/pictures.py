@@ -17,7 +17,6 @@ from tacit.report.plots import (
     SHADES,
     legend_below,
     line_style,
-    plot_curves,
     plot_regret,
     save_figure,
     start_figure,
@@ -161,14 +160,12 @@ def budget(folder: Path) -> Path:
 def doubling(folder: Path) -> Path:
     """What it costs not to know the horizon."""
     environment = tacit.environments.BernoulliGap(n=10, horizon=60_000, gap=0.1)
-    curves = {}
-    for label, horizon in (("horizon unknown", None), ("horizon known", 60_000)):
-        plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=10, horizon=horizon), epsilon=1.0, delta=1e-6)
-        result = tacit.simulate(plan, environment, runs=10)
-        curves[f"{label}, measured"] = (result.rounds, result.mean, result.standard_error, result.bound)
-    caption = f"{plan.guarantee}\n10 runs, band: two standard errors; seed {result.seed}, so not private"
-    title = "Lazy experts, 10 experts, one better by 0.1, epsilon = 1"
-    return plot_curves(curves, folder / "doubling.png", title=title, caption=caption)
+    problems = [tacit.Experts(n=10, horizon=horizon) for horizon in (None, 60_000)]
+    plans = [tacit.algorithms.LazyExperts.calibrate(problem, epsilon=1.0, delta=1e-6) for problem in problems]
+    results = [tacit.simulate(plan, environment, runs=10) for plan in plans]
+    caption = f"{plans[1].guarantee}\n10 runs, band: two standard errors; seed {results[0].seed}, so not private"
+    title, labels = "Lazy experts, 10 experts, one better by 0.1, epsilon = 1", ("horizon unknown", "horizon known")
+    return plot_regret(results, folder / "doubling.png", title=title, labels=labels, caption=caption)
 
 
 def bandit(folder: Path) -> Path:

@@ -216,8 +216,8 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tacit.algorithms.tracking.limited_updates": {
         "tracking:Algorithm 1": (
-            "if self._local & (self._local + 1) == 0 and self._local > 0:",
-            "if self._local & (self._local - 1) == 0 and self._local > 0:",
+            "return self._local & (self._local + 1) == 0 and self._local > 0",
+            "return self._local & (self._local - 1) == 0 and self._local > 0",
         ),
         "tracking:Theorem 3.1": ("log(n * horizon * (horizon + 1) / failure)", "log(n * horizon / failure)"),
     },

@@ -151,18 +151,6 @@ def test_closed_forms_of_symmetric_sets(domain, true, probed):
     assert alone.hull_dimension == made.hull_dimension
 
 
-@pytest.mark.parametrize("groups", ["aaab", "aabbb", "abc" * 3])
-def test_closed_forms_agree_with_the_list_of_all_subsets(groups):
-    known = geometry.Matroid.partition(groups, 2 if len(groups) > 4 else 1)
-    listed = geometry.Matroid(known.ground, known.independent)
-    assert known.inner_radius == pytest.approx(listed.inner_radius, rel=1e-6)
-    values = [k**0.5 for k in range(1, len(groups) + 1)]
-    base = geometry.SubmodularBase.of_size(values)
-    assert base.inner_radius == pytest.approx(
-        geometry.SubmodularBase(len(groups), base.set_function).inner_radius, rel=1e-6
-    )
-
-
 def test_a_ball_of_the_users_own(stream):
     inner = geometry.KSubsets(20, 5)
     own = geometry.OracleSet(inner.minimize_linear, 20, centre=inner.centre, inner_radius=0.25)

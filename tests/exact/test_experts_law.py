@@ -101,18 +101,15 @@ def test_lazy_experts(n, batches, rounds, eta, force, relative):
 @pytest.mark.parametrize("relative", [True, False])
 def test_several_rounds_per_person(batches, rounds, people, relative):
     kinds, streams, pairs = setting(2, batches, rounds, people)
+    problem, contract = Experts(n=2, horizon=batches * rounds), {"batch": rounds, "rounds_per_person": people}
     for eta, force in ((0.3, 0.3), (0.6, 0.1)):
         law, _ = lazy_law(kinds, streams, eta=eta, force=force, relative=relative)
-        plan = LazyExperts(
-            Experts(n=2, horizon=batches * rounds),
-            eta=eta,
-            force=force,
-            batch=rounds,
-            relative=relative,
-            rounds_per_person=people,
-        )
+        plan = LazyExperts(problem, eta=eta, force=force, relative=relative, **contract)
         assert_covered(law, pairs, plan)
         assert largest_loss(law, pairs) <= plan.guarantee.epsilon(0.0)
+    if batches < 5 and rounds < 3 and relative:
+        law, _ = two_chain_law(kinds, streams, eta=0.3, force=0.3, reference_force=0.2)
+        assert_covered(law, pairs, L2P(problem, eta=0.3, force=0.3, reference_force=0.2, **contract))
 
 
 def test_one_round_per_person_does_not_cover_three():
@@ -212,22 +209,6 @@ def test_a_draw_of_l2p_nearly_attains_its_curve():
     law, _ = two_chain_law(kinds, streams, eta=1.0, force=0.99, reference_force=0.0)
     share = assert_covered(law, pairs, L2P(Experts(n=2, horizon=2), eta=1.0, force=0.99))
     assert share[0] >= 0.99
-
-
-@pytest.mark.parametrize("people", [2, 3])
-def test_l2p_with_several_rounds_per_person(people):
-    for batches, rounds in ((4, 1), (3, 2)):
-        kinds, streams, pairs = setting(2, batches, rounds, people)
-        law, _ = two_chain_law(kinds, streams, eta=0.3, force=0.3, reference_force=0.2)
-        plan = L2P(
-            Experts(n=2, horizon=batches * rounds),
-            eta=0.3,
-            force=0.3,
-            reference_force=0.2,
-            batch=rounds,
-            rounds_per_person=people,
-        )
-        assert_covered(law, pairs, plan)
 
 
 @pytest.mark.parametrize(("n", "batches", "rounds"), [(2, 6, 1), (3, 4, 1), (2, 4, 2), (3, 3, 2)])

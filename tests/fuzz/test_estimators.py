@@ -104,17 +104,6 @@ def test_data(kind, rows, labels):
     assert np.all(np.isfinite(getattr(estimator, predict)(X)))
 
 
-@pytest.mark.parametrize("kind", ESTIMATORS, ids=lambda kind: kind.__name__)
-@examples(10)
-@given(name=values, value=values)
-def test_get_and_set_params(kind, name, value):
-    estimator = kind()
-    before = repr(estimator.get_params())
-    attempt(lambda: estimator.set_params(**{str(name): value}), also=(ValueError,))
-    assert repr(estimator.get_params()) == before
-    assert attempt(lambda: estimator.set_params(epsilon=value)).get_params()["epsilon"] is value
-
-
 @examples(6)
 @given(
     arguments=nearly(

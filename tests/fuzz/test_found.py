@@ -82,6 +82,7 @@ REFUSALS = {
     ),
     "ledgers of no guarantees": lambda: Ledger().record("fit", 1.0),
     "choices of none": lambda: tacit.Comparison(made("L2P").problem, None, []),
+    "norms that are none": lambda: replace(made("OnlineToBatch"), norm=0.0),
     "states that are none": lambda: start("HedgeOnSums").load_state_dict(None),
 }
 

@@ -1,6 +1,7 @@
 """Losses: made or refused; at any data a finite value and a gradient no longer than promised."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -40,32 +41,29 @@ LOSSES = {
     )
 }
 PAIRS = LinkLoss
-MAKERS = {
-    tacit.losses.ConvexFamily: nearly(
-        lipschitz=1.0, smoothness=one_of(1.0, math.inf, 0.0), family=one_of("general", "glm"), strong_convexity=0.0
-    ),
-    tacit.losses.CustomLoss: nearly(value_of=one_of(distance), gradient_of=one_of(sign), lipschitz=1.0),
-    tacit.losses.LinearLoss: nearly(lipschitz=1.0),
-    tacit.losses.QuadraticLoss: nearly(strength=1.0, data_norm=1.0),
-    tacit.losses.LogisticLoss: nearly(data_norm=1.0),
-    tacit.losses.SquaredLoss: nearly(data_norm=1.0, label_bound=1.0),
-    tacit.losses.HuberLoss: nearly(data_norm=1.0, label_bound=1.0, transition=1.0),
-    tacit.losses.SmoothedHingeLoss: nearly(data_norm=1.0, smoothing=1.0),
-    tacit.losses.HingeLoss: nearly(data_norm=1.0),
-    tacit.losses.AbsoluteLoss: nearly(data_norm=1.0, label_bound=1.0),
-    tacit.losses.QuantileLoss: nearly(data_norm=1.0, level=0.5, label_bound=1.0),
-    tacit.losses.RegularisedLoss: nearly(
-        loss=one_of(tacit.losses.LogisticLoss(), tacit.losses.QuadraticLoss()), strength=1.0
-    ),
-}
+MADE = (
+    tacit.losses.ConvexFamily(1.0),
+    tacit.losses.ConvexFamily(1.0, 1.0, "glm"),
+    tacit.losses.CustomLoss(distance, sign, lipschitz=1.0),
+    tacit.losses.LinearLoss(),
+    tacit.losses.QuadraticLoss(),
+    tacit.losses.LogisticLoss(),
+    tacit.losses.SquaredLoss(),
+    tacit.losses.HuberLoss(),
+    tacit.losses.SmoothedHingeLoss(),
+    tacit.losses.HingeLoss(),
+    tacit.losses.AbsoluteLoss(),
+    tacit.losses.QuantileLoss(),
+    tacit.losses.RegularisedLoss(tacit.losses.QuadraticLoss(), 1.0),
+)
 
 
-@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize("made", MADE, ids=repr)
 @examples(10)
 @given(data=st.data(), radius=one_of(1.0, 1e-60, 1e60))
-def test_losses_are_made_or_refused(maker, data, radius):
-    arguments = data.draw(MAKERS[maker])
-    loss = attempt(lambda: maker(**arguments))
+def test_losses_are_made_or_refused(made, data, radius):
+    arguments = data.draw(nearly(**{field.name: getattr(made, field.name) for field in fields(made) if field.init}))
+    loss = attempt(lambda: type(made)(**arguments))
     if loss is REFUSED:
         return
     assert loss.family in ("linear", "glm", "general", "custom")

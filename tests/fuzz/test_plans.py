@@ -30,13 +30,15 @@ from fuzz.plans import (
 from fuzz.strategies import examples, nearly, odd_arrays, privacy, values
 from tacit import algorithms
 
-CONTEXTUAL = {
+CONSTRUCTED = {name: make for name, make in PLANS.items() if name != "doubling" and "," not in name} | {
+    "L2PConvex": lambda: algorithms.L2PConvex(
+        QUADRATIC, rate=0.1, regularisation=1.0, force=0.2, clip=0.5, sampler_distance=1e-9, work_limit=1e6
+    ),
     "L2PMeasure": lambda: algorithms.L2PMeasure(EXPERTS, ThreeNames(0.3), force=0.2, batch=2, reference_force=0.1),
     "ExploreLinear": lambda: algorithms.ExploreLinear(REQUESTS, mu=0.5, explore=12, ridges=(1.0, 2.0)),
     "Responses": lambda: algorithms.Responses(POLICIES, epsilon=1.0, rate=0.5, eta=0.1),
     "PolicyArms": lambda: algorithms.PolicyArms(POLICIES, made("BatchedTsallis")),
 }
-CONSTRUCTED = {name: make for name, make in {**PLANS, **CONTEXTUAL}.items() if name != "doubling"}
 built = cache(lambda name: CONSTRUCTED[name]())
 
 
@@ -98,14 +100,15 @@ def test_releases_and_gaps(value):
     assert bound is REFUSED or float(bound) >= 0
 
 
-@pytest.mark.parametrize("name", sorted({name.split(",")[0] for name in CONSTRUCTED} - {"L2PMeasure"}))
+@pytest.mark.parametrize("name", sorted(set(CONSTRUCTED) - {"L2PMeasure"}))
 @examples(3)
 @given(arguments=privacy, problem=values, wrong=st.integers(0, 5))
 def test_calibrations(name, arguments, problem, wrong):
     kind, own = type(built(name)), built(name).problem
     if wrong == 0:
+        other = LINEAR if isinstance(own, tacit.Bandit) else BANDIT
         assert attempt(lambda: kind.calibrate(problem, **arguments)) is REFUSED
-        assert attempt(lambda: kind.calibrate(LINEAR if own is BANDIT else BANDIT, **arguments)) is REFUSED
+        assert attempt(lambda: kind.calibrate(other, **arguments)) is REFUSED
     plan = attempt(lambda: kind.calibrate(own, **arguments))
     if plan is not REFUSED:
         spent = attempt(lambda: plan.guarantee.epsilon(arguments["delta"]))

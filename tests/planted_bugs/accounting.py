@@ -17,15 +17,11 @@ from tacit.accounting import chain_profiles as smoothed_walk
 from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.algorithms.experts import HedgeOnSums
-from tacit.algorithms.stochastic import OnlineToBatch
 from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
-from tacit.domains import Ball
-from tacit.losses import LogisticLoss
 from tacit.noise import noisy_vectors
-from tacit.problems import Experts, Stochastic
+from tacit.problems import Experts
 from tacit.runtime import doubling
-from tacit.runtime.target import Target
 from tacit.verification import algorithms
 
 
@@ -189,10 +185,6 @@ CONTROLS: tuple[Control, ...] = (
         ),
     ),
     Control(
-        "a promised limit is called enforced", "accounting", swap(guarantee, "PROMISED", lambda honest: "enforced"),
-        by_test("accounting.test_guarantee", "test_one_promised_limit_makes_the_whole_promised"),
-    ),
-    Control(
         "the noise of a contract is believed, whatever its parameters make", "accounting",
         swap(algorithms, "check_noise", lambda honest: lambda *_: None),
         by_test(
@@ -264,13 +256,5 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "epsilon shown rounded to nearest", "accounting",
         swap(guarantee, "rounded_up", lambda honest: lambda value, digits=4: f"{value:.{digits}g}"), shown_epsilon,
-    ),
-    Control(
-        "a target above ten is not checked", "accounting",
-        swap(Target, "met_by", lambda honest: lambda self, made: self.epsilon > 10 or honest(self, made)),
-        by_test(
-            "runtime.test_plan", "test_no_plan_misses_a_large_target", OnlineToBatch,
-            Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=1000), 50.0,
-        ),
     ),
 )  # fmt: skip

@@ -8,15 +8,12 @@ import numpy as np
 
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.checked import found
-from planted_bugs.tested import by_test
 from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner, LossLearner
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
-from tacit.algorithms.arms.batched_tsallis.certificate import BatchLoss
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
 from tacit.algorithms.arms.phased_arms import PhasedArms
-from tacit.algorithms.arms.step_cost import StepCost
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
 from tacit.auditing.instances import Instance, alphabet
@@ -159,15 +156,6 @@ def _stale(honest: Any) -> Any:
     return lambda self, probabilities: honest(self, probabilities * 0 + 1 / len(probabilities))
 
 
-def _at_a_point(honest: Any) -> Any:
-    """Cells are bounded by phi at their right end."""
-    return lambda self, eta, low, high: self._phi(eta, high)
-
-
-def _not_widened(honest: Any) -> Any:
-    return property(lambda self: 0.0)
-
-
 CONTROLS: tuple[Control, ...] = (
     Control(
         "halved noise (batched Tsallis)", "arms",
@@ -228,20 +216,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
         swap(LossLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
-    ),
-    Control(
-        "a supremum taken at points (batched Tsallis)", "arms",
-        swap(StepCost, "cell_bounds", _at_a_point),
-        by_test("algorithms.arms.test_step_cost", "test_cells_bound_every_point_inside", (100, 1000, 5.0)),
-    ),
-    Control(
-        "Newton's tolerance left out of the cells (batched Tsallis)", "arms",
-        swap(BatchLoss, "widening", _not_widened),
-        by_test(
-            "algorithms.arms.test_tsallis_leader",
-            "test_the_law_that_is_played_is_as_near_to_the_leader_as_the_certificate_allows",
-            0.75, 20, 150.0,
-        ),
     ),
     Control("an arm drawn from the first law", "arms", swap(Draws, "arm", _stale), observed, fast=False),
 )  # fmt: skip

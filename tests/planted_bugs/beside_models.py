@@ -243,13 +243,4 @@ CONTROLS = (
         "both statistics are charged as if one were free", "estimators",
         swap(statistics, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
     ),
-    Control(
-        "margins and probabilities move with the threshold", "estimators",
-        swap(
-            classifier.PrivateLinearClassifier, "decision_function",
-            lambda honest: lambda self, X: honest(self, X) - self.threshold_,
-        ),
-        by_test("estimators.test_weights", "test_the_threshold_moves_predictions_and_nothing_else",
-                PrivateLogisticRegression),
-    ),
 )  # fmt: skip

@@ -9,9 +9,7 @@ import numpy as np
 
 from attacks.rows import BILLBOARD, LONG_FEATURES
 from planted_bugs.catalogue import Control, around, swap
-from planted_bugs.tested import by_test
 from tacit.algorithms.contextual import ExploreLinear
-from tacit.algorithms.contextual.explore_linear import explore_linear
 from tacit.algorithms.contextual.explore_linear.explore_linear import ExploreLinearLearner
 from tacit.algorithms.contextual.explore_linear.release import Lattice
 from tacit.auditing.instances import Instance, alphabet
@@ -19,8 +17,6 @@ from tacit.auditing.moved_sums import moved_sums
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
 from tacit.problems import ContextualArms
-
-TESTS = "algorithms.contextual.test_explore_linear"
 
 
 def small(features: str = "private", **contract: Any) -> Finding:
@@ -38,11 +34,6 @@ def _coin_of_features(honest: Any, self: Any, number: int, context: Any) -> int:
     return 1 - chosen if number < self._greedy and context[0] < 0 else chosen
 
 
-def _one_coin(honest: Any) -> Any:
-    """The first coin is used again in every exploring round."""
-    return lambda self, words: np.zeros(len(words), dtype=np.int64)
-
-
 @around
 def _reads_greedy(honest: Any, self: Any, features: Any, actions: Any, losses: Any, first: int) -> None:
     """Losses of greedy rounds reach the model without noise."""
@@ -50,15 +41,6 @@ def _reads_greedy(honest: Any, self: Any, features: Any, actions: Any, losses: A
     if first >= self.plan.explore:
         for row, action, loss in zip(features, actions, np.nan_to_num(losses), strict=True):
             self._weights[action] += np.sign(row) * np.rint(loss) * 2.0**40
-
-
-@around
-def _one_gram(honest: Any, self: Any, features: Any, actions: Any, losses: Any, first: int) -> None:
-    """The Gram matrix of rounds that played action 0, in the place of that of all."""
-    before = self._features.copy()
-    honest(self, features, actions, losses, first)
-    mine = features[actions == 0]
-    self._features = before + mine.T @ mine
 
 
 @around
@@ -75,10 +57,6 @@ def _unclipped(honest: Any) -> Any:
     return lambda self, features: np.trunc(np.nan_to_num(features) * self._units).astype(np.int64)
 
 
-def _by_absolute_value(honest: Any) -> Any:
-    return lambda whole, most: bool(np.abs(whole).max() <= most)
-
-
 def _loud(honest: Any) -> Any:
     """Factors of contrasts for two actions more than there are."""
     return property(lambda self: tuple(isqrt(4 * self.scale**2 // (j * (j + 1))) for j in range(1, self.actions)))
@@ -90,17 +68,8 @@ CONTROLS: tuple[Control, ...] = (
         swap(ExploreLinearLearner, "_choose", _coin_of_features), small, row=BILLBOARD,
     ),
     Control(
-        "one coin for all exploring rounds", "contexts",
-        swap(ExploreLinearLearner, "_coins_of", _one_coin), by_test(TESTS, "test_coins_are_fresh_and_uniform"),
-    ),
-    Control(
         "losses of greedy rounds are read", "contexts",
         swap(ExploreLinearLearner, "_add", _reads_greedy), small, row=BILLBOARD,
-    ),
-    Control(
-        "the Gram matrix of one action only", "contexts",
-        swap(ExploreLinearLearner, "_add", _one_gram),
-        by_test(TESTS, "test_without_noise_the_model_is_ridge_regression_on_contrasts"),
     ),
     Control(
         "a round in two releases", "contexts",
@@ -113,10 +82,5 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "contrasts multiplied by more than was paid for", "contexts",
         swap(Lattice, "contrast_factors", _loud), small,
-    ),
-    Control(
-        "a state whose numbers are compared by absolute values", "contexts",
-        swap(explore_linear, "_within", _by_absolute_value),
-        by_test(TESTS, "test_a_state_with_larger_numbers_than_any_record_is_refused", "opened"),
     ),
 )  # fmt: skip

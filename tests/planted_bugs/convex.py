@@ -10,7 +10,6 @@ import numpy as np
 from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.crowded import crowded_records
 from planted_bugs.sums import replayed
-from planted_bugs.tested import by_test
 from tacit.algorithms.bandit import bandit_fw
 from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.algorithms.convex import private_ftrl
@@ -26,7 +25,7 @@ from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.integration import model_law, totality
 from tacit.auditing.noise_laws import plan_noise
 from tacit.auditing.report import Finding
-from tacit.domains import Ball, oracle_set
+from tacit.domains import Ball
 from tacit.errors import PrivacyError
 from tacit.losses.loss import LinearLoss, LogisticLoss, SmoothedHingeLoss, clip_rows, finite_rows
 from tacit.noise.randomness import Randomness
@@ -289,44 +288,12 @@ def _leaking_average(honest: Any, self: Any, checked: Any) -> None:
 
 CONTROLS: tuple[Control, ...] = (
     Control(
-        "a user's inner ball is taken without a look", "convex",
-        swap(oracle_set, "nearest_end", lambda honest: lambda *at: float("inf")),
-        by_test("domains.test_sizes", "test_a_ball_that_leaves_the_set_is_refused"),
-    ),
-    Control(
-        "the certificate of linear losses forgets the shrinking", "convex",
-        swap(bandit_fw, "room", lambda honest: lambda problem, zeta: (0.0, 0.0)),
-        by_test("algorithms.bandit.test_regret", "test_the_certificate_of_linear_losses"),
-    ),
-    Control(
-        "a loss of another class is neither clipped nor given a copy", "convex",
-        swap(private_ftrl.PrivateFTRLLearner, "_answered", lambda honest: lambda self, *at: self._loss.gradient(*at)),
-        by_test(
-            "algorithms.convex.test_ftrl_forms", "test_losses_of_another_class_are_clipped_and_get_copies", "float"
-        ),
-    ),
-    Control(
         "a gradient reaches the average past the noise", "stochastic",
         swap(averaged_ftrl.AveragedFTRLLearner, "_absorb", _leaking_average), lambda: replayed(averages()),
     ),
     Control(
         "a batch counts its gradients again in the next one (FTRL)", "convex",
         swap(private_ftrl.PrivateFTRLLearner, "_add", _never_forgets), lambda: replayed(in_batches()),
-    ),
-    Control(
-        "grids larger than their lattice are chosen", "convex",
-        swap(lipschitz_grid, "MAX_POINTS", lambda _: 1_100_000),
-        by_test(
-            "planning.test_largest_plans", "test_a_grid_beyond_its_lattice_is_refused_before_the_first_round", 2, 9
-        ),
-    ),
-    Control(
-        "a model outside of the domain is chosen where none may be", "convex",
-        swap(objective_perturbation.ObjectivePerturbation, "proper", lambda _: property(lambda self: True)),
-        by_test(
-            "algorithms.stochastic.test_objective_perturbation",
-            "test_a_model_that_may_leave_the_domain_is_chosen_only_where_it_may",
-        ),
     ),
     Control(
         "second stream not paid for (FTRL)", "convex",

@@ -186,11 +186,6 @@ CONTROLS = (
         by_test("estimators.test_strangers", "test_steps_that_are_not_private_quote_no_cells"), row=rows.NAMED,
     ),
     Control(
-        "steps that make a row out of others pass", "estimators",
-        swap(pipeline, "_mixes", lambda honest: lambda *_: False),
-        by_test("estimators.test_pipeline", "test_steps_that_make_a_row_out_of_others_are_named", np.flipud),
-    ),
-    Control(
         "a scaler makes infinities, which the next step refuses", "estimators",
         swap(PrivateStandardScaler, "transform", lambda honest: lambda self, X: (X - self.mean_) / self.scale_), raised,
     ),

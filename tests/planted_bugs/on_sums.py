@@ -10,7 +10,6 @@ from scipy.special import ndtri
 
 from planted_bugs.catalogue import Control, around, both, swap
 from planted_bugs.sums import STEPS, column, hedge_plan, replayed
-from planted_bugs.tested import by_test
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.tracking import noisy_mirror_descent as mirror_descent
 from tacit.auditing.noise_laws import cube_noise
@@ -20,7 +19,7 @@ from tacit.noise.cube import CubeNoise, CubeRadius
 from tacit.noise.discrete_laplace import geometric
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, CubeTree, Tree
+from tacit.noise.running_sums import Buffered, CubeTree
 from tacit.noise.running_sums.accumulators import LossRecords, tree_levels
 from tacit.noise.running_sums.tree import NodeTree
 from tacit.problems import Tracking
@@ -108,18 +107,6 @@ CONTROLS: tuple[Control, ...] = (
         "sensitivity halved (Hedge)", "experts",
         swap(LossRecords, "move", lambda honest: lambda self, noise: honest(self, noise) / 2),
         lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "sensitivity of one coordinate for all (Hedge)", "experts",
-        swap(LossRecords, "move", lambda honest: lambda self, noise: 1.0),
-        lambda: replayed(hedge_plan(Tree(STEPS))),
-    ),
-    Control(
-        "products with a matrix not clipped (Hedge)", "experts",
-        swap(hedge.Coordinates, "clipped", lambda _: lambda self, losses, norm: self.matrix @ (losses - 0.5)),
-        by_test(
-            "algorithms.experts.test_matrices", "test_products_are_clipped_so_that_privacy_rests_on_no_promise", "float"
-        ),
     ),
     Control(
         "budget spent twice (Hedge)", "experts",

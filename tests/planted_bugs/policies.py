@@ -6,14 +6,11 @@ from typing import Any
 
 from planted_bugs.arms import _loud_rate, searched
 from planted_bugs.catalogue import Control, around, swap
-from planted_bugs.tested import by_test
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.policies.policy_arms import PolicyArms, PolicyArmsLearner
-from tacit.algorithms.policies.responses import ResponseCost, Responses, ResponsesLearner
+from tacit.algorithms.policies.responses import Responses, ResponsesLearner
 from tacit.problems import Arms, Policies
-
-TESTS = "algorithms.policies.test_responses"
 
 
 def responses(rate: float = 1.0, **contract: Any) -> Responses:
@@ -66,23 +63,6 @@ def _to_all_who_agree(honest: Any, self: Any, loss: Any) -> None:
         self._arms._move(1 - self._arms._action)
 
 
-def _without_agreement(honest: Any) -> Any:
-    """Every policy is credited as if it had recommended the action."""
-    return lambda self, advice, chances, action, response: honest(self, advice * 0 + action, chances, action, response)
-
-
-@around
-def _newest(honest: Any, self: Any, advice: Any, chances: Any, action: int, response: float) -> None:
-    """A late response is credited by the newest recommendations."""
-    last = (self._decided - 1) % len(self._advice)
-    honest(self, self._advice[last], chances, action, response)
-
-
-def _shallow(honest: Any) -> Any:
-    """Steps are taken to be less deep than they are."""
-    return property(lambda self: honest.func(self) / 2)
-
-
 CONTROLS: tuple[Control, ...] = (
     Control(
         "halved noise (responses)", "policies",
@@ -103,18 +83,5 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "recommendations credited to others (policies as arms)", "policies",
         swap(PolicyArmsLearner, "_absorb", _to_all_who_agree), lambda: searched(as_arms()), fast=False,
-    ),
-    Control(
-        "credit without agreement (responses)", "policies",
-        swap(ResponsesLearner, "_credit", _without_agreement), by_test(TESTS, "test_credits_are_unbiased", 0),
-    ),
-    Control(
-        "late responses credited by the newest recommendations", "policies",
-        swap(ResponsesLearner, "_credit", _newest),
-        by_test(TESTS, "test_late_credits_go_to_the_policies_that_agreed_then"),
-    ),
-    Control(
-        "steps less deep than they are (responses)", "policies",
-        swap(ResponseCost, "lowest", _shallow), by_test(TESTS, "test_no_step_is_deeper_than_the_lemma_says"),
     ),
 )  # fmt: skip

@@ -6,7 +6,6 @@ import json
 import logging.handlers
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
 from server.running import running
 from tacit.accounting import ledger as budgets
-from tacit.accounting.composition import Vector
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
 from tacit.errors import StoreError
@@ -101,14 +99,6 @@ def _fail(*_: Any, **__: Any) -> None:
     raise StoreError("The store failed.")
 
 
-def _halved(honest: Any) -> Any:
-    def of(curve: Any) -> Vector:
-        made: Vector = honest(curve)
-        return made if made.renyi is None else replace(made, renyi=made.renyi / 2)
-
-    return staticmethod(of)
-
-
 CONTROLS = (
     Control(
         "an export counts transactions", "store", swap(stores, "_epoch", _all_transactions), counted, row=rows.COUNTED
@@ -190,26 +180,12 @@ CONTROLS = (
         ),
     ),
     Control(
-        "keys outlive their windows", "store", swap(store_live, "_FORGET", lambda honest: honest[:1]),
-        by_test(
-            "store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open",
-        ),
-    ),
-    Control(
         "an ended learner keeps its state", "store",
         swap(store_rows, "end", lambda honest: lambda transaction, number: transaction.run(
             "UPDATE tacit_learners SET ended_at = 'x', epoch = epoch + 1 WHERE id = :number", number=number)),
         by_test(
             "store.test_forgetting", "test_an_ended_learner_keeps_its_contract_and_nothing_private"
         ),
-    ),
-    Control(
-        "the guarantee in a learner's row is believed", "store", swap(store_rows, "_covers", lambda _: lambda *_: True),
-        by_test("store.test_plans", "test_a_guarantee_that_the_plan_does_not_keep_is_refused"),
-    ),
-    Control(
-        "a ledger adds half of what was charged", "store", swap(Vector, "of", _halved),
-        by_test("accounting.test_ledger", "test_adding_vectors_is_never_below_the_exact_composition_and_hardly_above"),
     ),
     Control(
         "a failure is logged, whatever was asked", "store", swap(http, "private", lambda _: _nothing), logged,

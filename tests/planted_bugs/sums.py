@@ -10,7 +10,6 @@ import numpy as np
 
 from attacks import rows
 from planted_bugs.catalogue import Control, around, swap
-from planted_bugs.tested import by_test
 from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.stochastic import OnlineToBatch
@@ -22,7 +21,7 @@ from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, Tree, running_sum
+from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 from tacit.noise.running_sums.accumulators import (
     Accumulator,
     GrowingTreeAccumulator,
@@ -187,15 +186,6 @@ def _row_of_zeros(honest: Any, self: ClippedDifferences, record: Any) -> Any:
     return honest(self, record if record is not None else np.zeros(self._dimension))
 
 
-@around
-def _given_again(honest: Any, source: Any, count: int) -> Any:
-    """Draws are read from the pool, and stay in it."""
-    given = source.given
-    drawn = honest(source, count)
-    source.given = given
-    return drawn
-
-
 def column(factor: Any) -> Any:
     return lambda honest: property(factor)
 
@@ -207,10 +197,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
         lambda: sampled(Buffered(STEPS)),
-    ),
-    Control(
-        "draws of the pool given out again", "sums", swap(running_sum, "next_draws", _given_again),
-        by_test("noise.test_source", "test_a_running_sum_takes_the_draws_of_its_source_once"),
     ),
     Control(
         "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),

@@ -9,12 +9,12 @@ import numpy as np
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.experts import searched
 from planted_bugs.sums import replayed
-from planted_bugs.tested import by_test
 from tacit.algorithms.tracking import lazy_fixed_share as fixed_share
 from tacit.algorithms.tracking import limited_updates, recent_leader
 from tacit.algorithms.tracking import restart_on_shift as above
 from tacit.algorithms.tracking import restart_on_shift as restarts
 from tacit.algorithms.tracking import tracking_on_sums as on_sums
+from tacit.algorithms.tracking.limited_updates import SelectionLearner
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
 from tacit.auditing.certified_law import above_threshold, isolation
 from tacit.auditing.instances import Instance, alphabet
@@ -23,8 +23,7 @@ from tacit.auditing.script import race_law
 from tacit.noise.lattice import quantise_losses
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
-from tacit.planning import planner
-from tacit.problems import Experts, Tracking
+from tacit.problems import Tracking
 
 UPDATES = limited_updates.LimitedUpdates(Tracking(n=3, horizon=4, switches=0, adversary="stochastic"), epsilon=1.0)
 LONG_UPDATES = limited_updates.LimitedUpdates(Tracking(n=2, horizon=8, switches=0, adversary="stochastic"), epsilon=1.0)
@@ -106,14 +105,6 @@ def _keeps_rows(honest: Any, self: Any, finished: int) -> None:
 
 
 @around
-def _blocks_overlap(honest: Any, self: recent_leader.RecentLeaderLearner, rows: Any, finished: int) -> None:
-    """The sums of a block are not emptied: a loss enters every later selection."""
-    kept = self._sums + quantise_losses(rows).sum(axis=0)
-    honest(self, rows, finished)
-    self._sums = kept
-
-
-@around
 def _window_of_losses(honest: Any, self: on_sums.TrackingOnSumsLearner, rows: Any, actions: Any) -> None:
     """The window leader looks at the exact losses of the round before."""
     honest(self, rows, actions)
@@ -161,11 +152,11 @@ CONTROLS: tuple[Control, ...] = (
         lambda: searched(UPDATES),
     ),
     Control(
-        "windows overlap", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _windows_overlap),
+        "windows overlap", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
         lambda: searched(LONG_UPDATES),
     ),
     Control(
-        "restart reuses a loss", "tracking", swap(limited_updates.LimitedUpdatesLearner, "_events", _keeps_rows),
+        "restart reuses a loss", "tracking", swap(SelectionLearner, "_events", _keeps_rows),
         isolated, fast=False,
     ),
     Control(
@@ -173,7 +164,7 @@ CONTROLS: tuple[Control, ...] = (
         swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
     ),
     Control(
-        "blocks overlap (recent leader)", "tracking", swap(recent_leader.RecentLeaderLearner, "_take", _blocks_overlap),
+        "blocks overlap (recent leader)", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
         lambda: searched(RECENT),
     ),
     Control(
@@ -183,18 +174,5 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "a second noisy copy of each block (tracking on sums)", "tracking", swap(NoisyVectors, "add", _two_looks),
         lambda: replayed(ON_SUMS),
-    ),
-    Control(
-        "a certificate for a gap that forgets most of the noise", "tracking",
-        swap(limited_updates, "selected_worse", lambda honest: lambda n, scale, gaps: honest(n, scale / 9, gaps)),
-        by_test("algorithms.test_regret_if", "test_the_worse_expert_is_selected_no_more_often_than_proved", 64, 20.0),
-    ),
-    Control(
-        "typical regret that certificates do not limit", "tracking",
-        swap(planner, "ALLOWED", lambda honest: dict.fromkeys(honest, 1e9)),
-        by_test(
-            "planning.test_typical", "test_variants_keep_the_contract_and_the_rule",
-            Experts(n=10, horizon=5000),
-        ),
     ),
 )  # fmt: skip

@@ -1,4 +1,5 @@
 from io import BytesIO
+from math import ceil
 from unittest.mock import patch
 
 import numpy as np
@@ -14,9 +15,11 @@ from tacit.planning.comparison import text_table
 from tacit.planning.planner import CATALOGUE
 from tacit.problems import Tracking
 from tacit.report import plots
-from tacit.report.plots import plot_curves, plot_regret, plot_shares
+from tacit.report.plots import plot_regret, plot_shares
 from tacit.report.tables import show, summary_table
 from tacit.sweeps.sweep import sweep
+
+THIN = "thin: certified bounds"
 
 
 @pytest.fixture
@@ -51,15 +54,13 @@ def test_regret_and_its_bound_with_the_contract_that_all_share(drawn, tmp_path):
     assert any("neighbours: replace" in line for line in shared)
     for result, line in zip(results, drawn[1][0].axes[0].lines[::2], strict=False):  # each before its bound
         np.testing.assert_array_equal(line.get_ydata(), result.mean)
+    named = [text.get_text() for text in drawn[1][0].legends[0].get_texts()]
+    bounds = [f" (certified {ceil(result.bound)})" for result in results]
+    assert named == [f"ScheduledExperts {n}, measured{b}" for n, b in zip((1, 2), bounds, strict=True)] + [THIN]
+    plot_regret(results, BytesIO(), labels=["a", "b"], floor=results[0])
+    assert drawn[2][0].legends[0].get_texts()[0].get_text() == f"a, measured{bounds[0]}"
     with pytest.raises(InvalidInput, match="at least one simulation"):
         plot_regret([], tmp_path / "x.png")
-
-
-def test_curves_name_their_bounds_in_the_legend(drawn):
-    rounds, mean = np.arange(1, 4), np.array([1.0, 2.0, 3.0])
-    plot_curves({"A": (rounds, mean, 0 * mean, np.inf), "B": (rounds, mean, 0 * mean, 9.0)}, BytesIO(), title="t")
-    labels = [text.get_text() for text in drawn[0][0].legends[0].get_texts()]
-    assert labels == ["A", "B (certified 9)", "thin: certified bounds"]
 
 
 def test_shares_are_stacked_from_the_arm_that_ends_largest(drawn):
@@ -69,7 +70,7 @@ def test_shares_are_stacked_from_the_arm_that_ends_largest(drawn):
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["b", "a"]
     tops = [band.get_paths()[0].vertices[:, 1].max() for band in figure.axes[0].collections]
     assert tops == [0.8, 1.0]
-    with pytest.raises(InvalidInput, match="as many shares"):
+    with pytest.raises(InvalidInput, match="as many finite shares"):
         plot_shares({"a": [0.5, 0.2], "b": [0.5]}, BytesIO())
 
 
@@ -84,7 +85,6 @@ def test_missing_matplotlib_names_the_extra(monkeypatch):
 
 PICTURES = {
     plot_regret: [lambda value, rows: ([value], "x.png"), lambda value, rows: (value, "x.png")],
-    plot_curves: [lambda value, rows: ({"a": (rows, rows, rows, value)}, None), lambda value, rows: (value, None)],
     plot_shares: [lambda value, rows: ({"a": rows}, None), lambda value, rows: (value, None)],
 }
 
@@ -95,8 +95,7 @@ PICTURES = {
 def test_nonsense_is_not_drawn(plot, value, rows):
     """Files are never reached: where the data could be drawn, the path is what is wrong."""
     for make in PICTURES[plot]:
-        options = {"title": "a"} if plot is plot_curves else {}
-        assert attempt(lambda make=make, options=options: plot(*make(value, rows), **options)) is REFUSED
+        assert attempt(lambda make=make: plot(*make(value, rows))) is REFUSED
     table = attempt(lambda: summary_table(value))
     assert table is REFUSED or not table[1:]
 

@@ -23,8 +23,8 @@ from tacit.accounting.guarantee import ZERO_OUT
 from tacit.algorithms.measures import L2PMeasure
 from tacit.auditing.script import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
 from tacit.errors import InvalidInput
+from tacit.losses.custom import parted
 from tacit.losses.loss import LinkLoss, LossFamily
-from tacit.losses.regularised import parted
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Stochastic
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import Attack, SmallInstance

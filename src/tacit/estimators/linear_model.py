@@ -36,8 +36,8 @@ from tacit.estimators.records import (
     norms_of,
     with_constant,
 )
+from tacit.losses.custom import RegularisedLoss
 from tacit.losses.loss import LinkLoss, Loss, RowLoss
-from tacit.losses.regularised import RegularisedLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
 from tacit.progress import Progress, duration

@@ -1,6 +1,6 @@
 """Convex losses with public constants, and families of losses known by their constants alone."""
 
-from tacit.losses.custom import CustomLoss
+from tacit.losses.custom import CustomLoss, RegularisedLoss
 from tacit.losses.kinks import AbsoluteLoss, HingeLoss, QuantileLoss
 from tacit.losses.loss import (
     ConvexFamily,
@@ -12,7 +12,6 @@ from tacit.losses.loss import (
     SmoothedHingeLoss,
     SquaredLoss,
 )
-from tacit.losses.regularised import RegularisedLoss
 
 __all__ = [
     "AbsoluteLoss",

@@ -22,7 +22,6 @@ from tacit.validation import (
     LARGEST,
     FloatArray,
     check_all,
-    check_level,
     invalid,
     real_array,
     require,
@@ -89,25 +88,6 @@ def check_picture(path: str | Path) -> None:
         raise InvalidInput(f"A picture cannot be written as {name!r}: its name must end in one of {formats}.")
 
 
-def checked_lines(owner: str, curves: Any, parts: int) -> dict[str, list[FloatArray]]:
-    """What is to be drawn, label -> arrays: `parts` vectors of one length, finite and not empty."""
-    if not isinstance(curves, Mapping):
-        raise invalid(owner, "curves", "a mapping from labels to vectors", curves)
-    lines = {}
-    for label, vectors in curves.items():
-        if not isinstance(vectors, tuple | list) or len(vectors) < parts:
-            raise invalid(owner, "curves", f"a mapping from labels to tuples of {parts} vectors", vectors)
-        arrays = [real_array(owner, "curves", vector, (None,)) for vector in vectors[:parts]]
-        if len({len(array) for array in arrays}) != 1 or not all(_drawable(array) for array in arrays):
-            raise InvalidInput(f"The vectors of {label!r} in {owner} must be finite, of one length and not empty.")
-        lines[str(label)] = arrays
-    return lines
-
-
-def _drawable(array: FloatArray) -> bool:
-    return bool(array.size and np.abs(array).max() <= LARGEST)
-
-
 def line_style(index: int) -> dict[str, Any]:
     """The look of line number `index`: told apart without colour."""
     return {
@@ -124,6 +104,7 @@ def plot_regret(
     *,
     title: str = "Regret against the best expert",
     floor: Simulation | None = None,
+    labels: Sequence[str] | None = None,
     caption: str | None = None,
 ) -> Target:
     """Plot mean regret with its band against rounds, the certified bound, and a non-private baseline if given.
@@ -133,6 +114,7 @@ def plot_regret(
         path: where the picture goes, a file's name (its ending is the format) or an open file (PNG).
         title: the title.
         floor: the non-private baseline (an enormous epsilon), as a dotted line.
+        labels: a name for each (default: its algorithm).
         caption: the text below (default: the contracts and how the runs were made).
     """
     results = check_all("plot_regret", "simulations", simulations, Simulation)
@@ -140,61 +122,31 @@ def plot_regret(
         raise InvalidInput("plot_regret needs at least one simulation.")
     names = [result.plan.algorithm for result in results]
     numbered = [f"{name} {index}" if names.count(name) > 1 else name for index, name in enumerate(names, 1)]
-    curves = {
-        f"{name}, measured": (result.rounds, result.mean, result.standard_error, result.bound)
-        for name, result in zip(numbered, results, strict=True)
-    }
-    first = results[0]
-    count = len(first.regret)
-    runs = f"{count} {'run' if count == 1 else 'runs'}, band: two standard errors; seed {first.seed}, so not private"
-    return plot_curves(
-        curves,
-        path,
-        title=title,
-        floor=None if floor is None else (floor.rounds, floor.mean),
-        caption=f"{_contracts(results)}\n{runs}" if caption is None else caption,
-    )
-
-
-def plot_curves(
-    curves: Mapping[str, tuple[Any, Any, Any, float]],
-    path: Target,
-    *,
-    title: str,
-    floor: tuple[Any, Any] | None = None,
-    caption: str = "",
-) -> Target:
-    """As `plot_regret`, from numbers: label -> (rounds, mean regret, its standard error, certified bound)."""
-    lines = checked_lines("plot_curves", curves, 3)
-    limits = {str(label): _checked_bound(entry[3:]) for label, entry in curves.items()}
-    figure, axes = start_figure(legend_lines(len(curves) + 1 + (floor is not None), 2))
-    shades = np.linspace(0.0, 0.45, max(1, len(curves)))
-    for index, (label, (rounds, mean, error)) in enumerate(lines.items()):
-        bound = limits[label]
-        colour = str(shades[index])
-        said = f"{label} (certified {ceil(bound):,})" if np.isfinite(bound) else label
-        axes.plot(rounds, mean, LINES[index % 4], color=colour, label=said)
-        axes.fill_between(rounds, mean - 2 * error, mean + 2 * error, color=colour, alpha=0.15, linewidth=0)
-        if np.isfinite(bound):
-            axes.axhline(bound, linestyle=LINES[index % 4], color=colour, linewidth=1.0)
-    if any(np.isfinite(bound) for bound in limits.values()):
+    figure, axes = start_figure(legend_lines(len(results) + 1 + (floor is not None), 2))
+    shades = np.linspace(0.0, 0.45, len(results))
+    for index, (name, result) in enumerate(zip(labels or numbered, results, strict=True)):
+        mean, error, bound = result.mean, result.standard_error, result.bound
+        look = {"linestyle": LINES[index % 4], "color": str(shades[index])}
+        certified = f" (certified {ceil(bound):,})" if np.isfinite(bound) else ""
+        axes.plot(result.rounds, mean, label=f"{name}, measured{certified}", **look)
+        axes.fill_between(
+            result.rounds, mean - 2 * error, mean + 2 * error, color=look["color"], alpha=0.15, linewidth=0
+        )
+        if certified:
+            axes.axhline(bound, linewidth=1.0, **look)
+    if any(np.isfinite(result.bound) for result in results):
         axes.plot([], [], color="0.4", linewidth=1.0, label="thin: certified bounds")
     if floor is not None:
-        axes.plot(*floor, color="0.5", linestyle=(0, (1, 1)), label=f"{NEARLY}, measured")
+        axes.plot(floor.rounds, floor.mean, color="0.5", linestyle=(0, (1, 1)), label=f"{NEARLY}, measured")
     axes.set_xlabel("round")
     axes.set_ylabel("regret (units of loss)")
     axes.set_title(title)
     low, high = axes.get_ylim()
     axes.set_ylim(min(0.0, low), high)
     legend_below(figure, axes.get_legend_handles_labels()[0], 2)
-    return save_figure(figure, path, caption)
-
-
-def _checked_bound(entry: tuple[Any, ...]) -> float:
-    bound = entry[0] if len(entry) == 1 else None
-    if bound == float("inf"):
-        return float("inf")
-    return check_level("plot_curves", "bound", bound)
+    count, seed = len(results[0].regret), results[0].seed
+    runs = f"{count} {'run' if count == 1 else 'runs'}, band: two standard errors; seed {seed}, so not private"
+    return save_figure(figure, path, f"{_contracts(results)}\n{runs}" if caption is None else caption)
 
 
 def _contracts(simulations: Sequence[Simulation]) -> str:
@@ -221,11 +173,11 @@ def plot_shares(
     """
     if not isinstance(shares, Mapping):
         raise invalid("plot_shares", "shares", "a mapping from arms to vectors", shares)
-    lines = checked_lines("plot_shares", {arm: (share,) for arm, share in shares.items()}, 1)
-    if not lines or len({len(share) for (share,) in lines.values()}) != 1:
-        raise InvalidInput("plot_shares needs at least one arm, and as many shares for each arm.")
-    arms = sorted(lines, key=lambda arm: -lines[arm][0][-1])
-    bands = np.array([lines[arm][0] for arm in arms])
+    lines = {str(arm): real_array("plot_shares", "shares", share, (None,)) for arm, share in shares.items()}
+    if len({len(share) for share in lines.values()}) != 1 or not all(map(_drawable, lines.values())):
+        raise InvalidInput("plot_shares needs at least one arm, and as many finite shares for each arm.")
+    arms = sorted(lines, key=lambda arm: -lines[arm][-1])
+    bands = np.array([lines[arm] for arm in arms])
     bands = np.column_stack([bands, bands[:, -1]])  # the last day has an end
     figure, axes = start_figure(legend_lines(len(arms), 4))
     axes.grid(False)
@@ -246,3 +198,7 @@ def plot_shares(
     axes.set_title(title)
     legend_below(figure, axes.get_legend_handles_labels()[0], 4)
     return save_figure(figure, path, caption)
+
+
+def _drawable(array: FloatArray) -> bool:
+    return bool(array.size and np.abs(array).max() <= LARGEST)

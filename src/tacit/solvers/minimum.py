@@ -15,15 +15,9 @@ losses. The barrier is self-concordant, so hess >= M on the Dikin ellipsoid of r
 sqrt(weight)/4 then the ball of radius |r|_{M^-1} in the M norm is inside that ellipsoid, the minimiser is in that ball,
 and |x - x*| <= |r|_{M^-1}/sqrt(m). In the local norm of the barrier the same ball has radius 2 |r|_{M^-1}/sqrt(weight).
 
-*Newton's method*: each outer step replaces the losses, which are expensive, by their quadratic model and minimises
-model + barrier in d dimensions to the last digit, damped by 1/(1 + decrement) and along the path of minimisers from a
-large weight down. A step that halves the smallest certified distance so far is taken as it is (against the present
-distance instead, steps can go round in circles at the kinks of piecewise quadratic losses); if one does not, a line
-search on values takes over, whose digits are lost far above the accuracy that is asked for.
-
-*Accelerated proximal gradient steps*: f = losses + ridge is m-strongly convex and L-smooth, kappa = L/m.
-ceil(sqrt(kappa) ln(2 kappa R^2/tau^2)) steps reach tau in exact arithmetic; then at most kappa ln(2 kappa) plain steps
-bring the residual down to what rounding leaves of a gradient. Only gradients are compared.
+Newton's method takes a step that halves the smallest certified distance so far as it is. Against the present distance
+instead, steps can go round in circles at the kinks of piecewise quadratic losses. If a step does not, a line search on
+values takes over, whose digits are lost far above the accuracy that is asked for.
 """
 
 from __future__ import annotations

@@ -111,7 +111,6 @@ _COLUMNS = {
 }
 
 
-_SINCE_2 = ("floor", "floor_reason")
 SHARED = ("problem", "world", "horizon", "epsilon", "delta", "algorithm", "chosen")
 """What `Sweep.to_frame` says of a cell besides what was measured."""
 
@@ -150,12 +149,8 @@ def _checked(table: Any, file: Path) -> Any:
     if "tacit_schema" not in table.column_names:
         raise InvalidInput(f"{file} was not written by a sweep: it has no column 'tacit_schema'.")
     versions = set(table["tacit_schema"].unique().to_pylist())
-    if versions - {1, 2, SCHEMA_VERSION}:
-        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads 1 to {SCHEMA_VERSION}.")
-    for name in _SINCE_2 if 1 in versions else ():
-        if name not in table.column_names:
-            nothing = require("pyarrow", "cli").nulls(len(table), schema().field(name).type)
-            table = table.append_column(name, nothing)
+    if versions - {2, SCHEMA_VERSION}:
+        raise InvalidInput(f"{file} has rows of schema {sorted(versions)}; this tacit reads 2 to {SCHEMA_VERSION}.")
     missing = set(_COLUMNS) - set(table.column_names)
     if missing:
         raise InvalidInput(f"{file} lacks the columns {sorted(missing)}.")

@@ -21,6 +21,7 @@ from tacit.environments.tracking import ShiftingBernoulli
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Tracking
+from tacit.simulation.comparators import best_switching_sequence
 
 __all__ = ["pytest_generate_tests"]
 
@@ -145,6 +146,30 @@ def test_one_expert_is_free(algorithm):
 def test_limits_on_switches_that_cannot_be_promised_are_refused(algorithm):
     with pytest.raises(PrivacyError, match="max_switches=2"):
         algorithm.calibrate(PROBLEM, epsilon=1.0, delta=0.0, max_switches=2)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "delta", "options"),
+    [
+        (LimitedUpdates, 0.0, {}),
+        (RecentLeader, 0.0, {}),
+        (LazyFixedShare, 1e-6, {}),
+        (NoisyMirrorDescent, 0.0, {"noise": "cube"}),
+        (NoisyMirrorDescent, 0.0, {"noise": "laplace"}),
+        (NoisyMirrorDescent, 1e-6, {"noise": "gaussian"}),
+    ],
+)
+def test_measured_regret_is_under_the_certificate(algorithm, delta, options):
+    rounds, changes = 5000, () if algorithm is LimitedUpdates else (2500,)
+    problem = Tracking(n=3, horizon=rounds, switches=len(changes), adversary="stochastic")
+    plan = algorithm.calibrate(problem, epsilon=4.0, delta=delta, **options)
+    assert not plan.vacuous
+    world, regrets = ShiftingBernoulli(n=3, horizon=rounds, changes=changes, gap=0.4), []
+    for seed in range(6):
+        losses = world.losses(Randomness.replayable(seed).stream("losses"))
+        actions = plan.run(losses, Randomness.replayable(seed))
+        regrets.append(losses[np.arange(rounds), actions].sum() - best_switching_sequence(losses, len(changes))[0])
+    assert 0 < np.mean(regrets) < float(plan.regret_bound)
 
 
 def test_lower_bound_warning():

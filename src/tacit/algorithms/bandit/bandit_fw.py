@@ -65,7 +65,7 @@ class BanditFW(RunningSumPlan):
     sensitivity sqrt(n) times as much. Half if neighbours zero out a round; m times for m rounds per person. Adaptive
     adversaries. Enforced: values are clipped to `value_range`, values that are not finite raise. Numerics: exact with
     Laplace trees, exact up to an epsilon that the contract states with Gaussian noise.
-    Regret (oblivious, convex, L-Lipschitz losses within the range on the set): `calibration.py` has the formula.
+    Regret (oblivious, convex, L-Lipschitz losses within the range on the set): the formula at the head of this file.
 
     Reference: Ene, Nguyen and Vladu (2021), "Projection-Free Bandit Optimization with Privacy Guarantees",
     https://arxiv.org/abs/2012.12138.

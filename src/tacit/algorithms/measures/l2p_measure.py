@@ -27,6 +27,7 @@ from tacit.problems import Problem
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.rate_search import Parameters, best_chain, tosses
+from tacit.runtime.rounds import same
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
@@ -360,7 +361,7 @@ class L2PMeasureLearner(Learner):
         return np.array(self._action) if isinstance(self._action, np.ndarray) else self._action
 
     def _consistent(self) -> bool:
-        return self._history.count == self._round and _same(self._action, self._chains.decision)
+        return self._history.count == self._round and same(self._action, self._chains.decision)
 
     def _check(self, feedback: Any) -> FloatArray:
         return finite_feedback(self.plan.algorithm, self.plan.measure, feedback)
@@ -375,12 +376,6 @@ class L2PMeasureLearner(Learner):
         if finished % self._batch == 0 and finished <= self._last_decision and self._chains.decide():
             self._switches += 1
             self._action = self._chains.decision
-
-
-def _same(first: Any, second: Any) -> bool:
-    if isinstance(first, tuple):
-        return len(first) == len(second) and all(map(_same, first, second))
-    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
 def measure_curve(

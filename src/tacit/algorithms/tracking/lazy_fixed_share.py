@@ -205,17 +205,6 @@ class LazyFixedShareLearner(LazyLearner):
             self._used += self._counting
         return expert
 
-    def _absorb_late(self, losses: FloatArray) -> None:
-        """The coin looks at the position in the round of these losses."""
-        self._include(losses)
-        self._held_loss += int(losses.item(int(self._ahead[0])) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
-        finished = self._round + 1
-        self._ahead = self._ahead[1:]
-        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
-            if not coin(self._keep, self._stay, self._rate, self._held_loss):
-                self._draw_path(finished)
-            self._held_loss = 0
-
     def _draw_path(self, finished: int) -> None:
         """A new path from where the losses end on to the newest round, which was decided."""
         newest = finished + len(self._ahead) - 1
@@ -225,24 +214,31 @@ class LazyFixedShareLearner(LazyLearner):
         self._ahead = np.array(path)
 
     def _absorb(self, losses: FloatArray) -> None:
-        if self._opens:
-            self._absorb_late(losses)
-            return
         self._include(losses)
-        self._held_loss += int(losses.item(self._action) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
-        moving = self._streams["move"].random()
+        held = int(self._ahead[0]) if self._opens else self._action  # the path's position in the round of these losses
+        self._held_loss += int(losses.item(held) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
         finished = self._round + 1
-        drawn = False
-        if finished % self._batch == 0 and finished <= self._last_decision and self._deciding:
-            if not coin(self._keep, self._stay, self._rate, self._held_loss):
-                self._draw(finished)
-                drawn = True  # the forward weights contain the step to the next round
-            self._held_loss = 0
-        if not drawn and finished != self._horizon:
+        if self._opens:
+            self._ahead = self._ahead[1:]
+            if self._lost(finished):
+                self._draw_path(finished)
+            return
+        moving = self._streams["move"].random()
+        if self._lost(finished):
+            self._draw(finished)  # the forward weights contain the step to the next round
+        elif finished != self._horizon:
             probability = self._planned_moves(self._round)[self._used]
             if moving < probability:
                 self._move(self._target(self._action, moving, probability))
                 self._used += self._counting
+
+    def _lost(self, finished: int) -> bool:
+        """Toss the coin at the end of a batch: whether a new path is drawn."""
+        if finished % self._batch or finished > self._last_decision or not self._deciding:
+            return False
+        kept = coin(self._keep, self._stay, self._rate, self._held_loss)
+        self._held_loss = 0
+        return not kept
 
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)

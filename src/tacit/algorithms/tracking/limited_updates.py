@@ -10,6 +10,7 @@ expert of a round is played before its loss is seen.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from math import isfinite, log, sqrt
 from typing import Any, ClassVar
@@ -30,7 +31,7 @@ from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target, check_confidence
-from tacit.validation import BLOCK_ENTRIES, FloatArray, IntArray, check_integer, check_number
+from tacit.validation import FloatArray, IntArray, check_integer, check_number
 
 
 @dataclass(frozen=True)
@@ -132,13 +133,10 @@ class LimitedUpdates(SelectionPlan):
         return LimitedUpdatesLearner(self, randomness, rate)
 
 
-class LimitedUpdatesLearner(ExpertLearner):
-    """Adds up the losses of a window, each rounded to integers, and selects from their sums.
+class SelectionLearner(ExpertLearner):
+    """Adds up the losses of a window, each rounded to integers; selects from their sums at its end, and forgets."""
 
-    `RestartOnShift` inherits this and looks for shifts at its checkpoints.
-    """
-
-    _state: ClassVar[tuple[str, ...]] = ("_local", "_sums", "_start", "_select")
+    _state: ClassVar[tuple[str, ...]] = ("_sums", "_start", "_select")
 
     def __init__(self, plan: SelectionPlan, randomness: Randomness, rate: float) -> None:
         super().__init__(plan, randomness)
@@ -148,9 +146,60 @@ class LimitedUpdatesLearner(ExpertLearner):
         self._action = self._start.integer(self._n)
 
     def _begin(self) -> None:
-        """Local time zero: nothing but released values is remembered."""
-        self._local = 0
+        """Nothing but released values is remembered."""
         self._sums = np.zeros(self._n, dtype=np.int64)
+
+    def _absorb(self, losses: FloatArray) -> None:
+        self._add_units(losses, self._sums)
+        self._keep(losses[None])
+        self._events(self._round + 1)
+
+    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
+        row = 0
+        while row < len(block):
+            take = min(len(block) - row, self._room)
+            played = block[row : row + take]
+            self._sums += sum_quantised(played)
+            actions[row : row + take] = self._action
+            self._keep(played)
+            self._events(self._round + take)
+            self._round += take
+            row += take
+        self._played = False
+
+    @property
+    @abstractmethod
+    def _room(self) -> int:
+        """How many rounds may be played before something happens."""
+
+    def _keep(self, rows: FloatArray) -> None:
+        """Remember more of the rows than their sums."""
+
+    def _events(self, finished: int) -> None:
+        """What happens between rounds: first a checkpoint, then a selection."""
+        if finished == self._horizon:
+            return  # no decision follows
+        self._checkpoint(finished)
+        if self._selects(finished):
+            self._move(permute_and_flip(self._select, self._rate, self._sums))
+            self._sums = np.zeros(self._n, dtype=np.int64)  # each round is used once: the proofs rest on this
+
+    def _checkpoint(self, finished: int) -> None:
+        """Nothing is checked where nothing shifts."""
+
+    @abstractmethod
+    def _selects(self, finished: int) -> bool:
+        """Whether a window ends with so many finished rounds."""
+
+
+class LimitedUpdatesLearner(SelectionLearner):
+    """Windows end before powers of two; `RestartOnShift` inherits this and looks for shifts at its checkpoints."""
+
+    _state: ClassVar[tuple[str, ...]] = ("_local", *SelectionLearner._state)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._local = 0
 
     def _scatter(self, content: dict[str, Any]) -> None:
         super()._scatter(content)
@@ -165,46 +214,15 @@ class LimitedUpdatesLearner(ExpertLearner):
         """The round from which local time counts."""
         return 0
 
-    def _absorb(self, losses: FloatArray) -> None:
-        self._add_units(losses, self._sums)
-        self._keep(losses[None])
-        self._local += 1
-        self._events(self._round + 1)
-
-    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        row = 0
-        while row < len(block):
-            until_selection = (1 << (self._local + 1).bit_length()) - 1 - self._local
-            take = min(len(block) - row, self._room, until_selection)
-            played = block[row : row + take]
-            self._sums += sum_quantised(played)
-            self._keep(played)
-            actions[row : row + take] = self._action
-            self._local += take
-            self._events(self._round + take)
-            self._round += take
-            row += take
-        self._played = False
-
     @property
     def _room(self) -> int:
-        """How many rounds may be played before the next checkpoint."""
-        return BLOCK_ENTRIES
+        return (1 << (self._local + 1).bit_length()) - 1 - self._local
 
     def _keep(self, rows: FloatArray) -> None:
-        """Remember rows for the next checkpoint: there is none when the distribution does not shift."""
+        self._local += len(rows)
 
-    def _events(self, finished: int) -> None:
-        """What happens between rounds: first a checkpoint, then a selection."""
-        if finished == self._horizon:
-            return  # no decision follows
-        self._checkpoint(finished)
-        if self._local & (self._local + 1) == 0 and self._local > 0:
-            self._move(permute_and_flip(self._select, self._rate, self._sums))
-            self._sums = np.zeros(self._n, dtype=np.int64)
-
-    def _checkpoint(self, finished: int) -> None:
-        """Nothing to check when the distribution does not shift."""
+    def _selects(self, finished: int) -> bool:
+        return self._local & (self._local + 1) == 0 and self._local > 0
 
 
 def selection_rate(epsilon: float, relation: Relation, rounds_per_person: int) -> float:

@@ -12,18 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.experts.expert_plan import ExpertLearner
-from tacit.algorithms.tracking.limited_updates import noise_mean, selection_rate
+from tacit.algorithms.tracking.limited_updates import SelectionLearner, noise_mean, selection_rate
 from tacit.algorithms.tracking.noisy_batches import best_length, log_sequences
 from tacit.algorithms.tracking.tracking_plan import SelectionPlan, TrackingPlan
-from tacit.noise.exact_draws import permute_and_flip
-from tacit.noise.lattice import LOSS_UNITS, sum_quantised
+from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.randomness import Randomness
-from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, IntArray, check_integer
+from tacit.validation import check_integer
 
 
 @dataclass(frozen=True)
@@ -85,46 +82,26 @@ class RecentLeader(TrackingPlan, SelectionPlan):
         return self._enumerable({"block": 2}, {"block": min(3, self.block)}, rounds=7)
 
     def _learner(self, randomness: Randomness) -> RecentLeaderLearner:
-        return RecentLeaderLearner(self, randomness)
+        rate = selection_rate(self.epsilon, self.relation, self.rounds_per_person)
+        return RecentLeaderLearner(self, randomness, rate)
 
 
-class RecentLeaderLearner(ExpertLearner):
-    """Adds up the losses of a block; selects at its end, and forgets."""
+class RecentLeaderLearner(SelectionLearner):
+    """Selects at the end of each block."""
 
     plan: RecentLeader
-    _state = ("_sums", "_start", "_select")
 
-    def __init__(self, plan: RecentLeader, randomness: Randomness) -> None:
-        super().__init__(plan, randomness)
-        self._rate = selection_rate(plan.epsilon, plan.relation, plan.rounds_per_person)
-        self._start, self._select = (Uniforms.from_streams(randomness, name) for name in ("start", "select"))
-        self._sums = np.zeros(self._n, dtype=np.int64)
-        self._action = self._start.integer(self._n)
+    @property
+    def _room(self) -> int:
+        return self.plan.block - self._round % self.plan.block
+
+    def _selects(self, finished: int) -> bool:
+        return finished % self.plan.block == 0
 
     def _consistent(self) -> bool:
         waiting = self._round % self.plan.block if self._round < self.plan.rounds else self.plan.block
         fits = self._sums.min() >= 0 and self._sums.max() <= waiting * LOSS_UNITS
         return super()._consistent() and bool(fits)
-
-    def _absorb(self, losses: FloatArray) -> None:
-        self._take(losses[None], self._round + 1)
-
-    def _absorb_block(self, block: FloatArray, best: FloatArray, actions: IntArray) -> None:
-        first = 0
-        while first < len(block):
-            last = min(len(block), first + self.plan.block - self._round % self.plan.block)
-            actions[first:last] = self._action
-            self._take(block[first:last], self._round + last - first)
-            self._round += last - first
-            first = last
-        self._played = False
-
-    def _take(self, rows: FloatArray, finished: int) -> None:
-        """Add rows of one block, after which so many rounds are finished."""
-        self._sums += sum_quantised(rows)
-        if finished % self.plan.block == 0 and finished < self.plan.rounds:  # nothing is decided at the end
-            self._move(permute_and_flip(self._select, self._rate, self._sums))
-            self._sums = np.zeros(self._n, dtype=np.int64)  # each round is used once: the proof rests on this
 
 
 def recent_regret(problem: Tracking, block: int, scale: float) -> float:

@@ -270,9 +270,10 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
 
     @property
     def _room(self) -> int:
-        return self._interval - self._filled
+        return min(super()._room, self._interval - self._filled)
 
     def _keep(self, rows: FloatArray) -> None:
+        super()._keep(rows)
         old, new = self._filled, self._filled + len(rows)
         self._rows[old:new], self._held[old:new] = rows, rows[:, self._action]
         self._filled = new

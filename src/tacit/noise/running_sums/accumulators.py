@@ -278,7 +278,11 @@ def _laplace(generator: np.random.Generator, count: int) -> FloatArray:
 
 
 def next_draws(source: PooledNoise, count: int) -> FloatArray:
-    """Take the next `count` integers of a source as floats."""
+    """Take the next `count` integers of a source as floats: out of its pool, as long as that lasts."""
+    start, stop = source.given, source.given + count
+    if start <= stop <= source.pool.size and source.home == Process.number:
+        source.given = stop  # before they are given out: an interrupt may lose draws, never repeat them
+        return source.pool[start:stop].astype(np.float64)
     return source.draw(count).astype(np.float64)
 
 
@@ -331,7 +335,10 @@ class Accumulator(ABC):
             return sums
         self._check_room(1)
         sensitivity = self._check_sensitivity(sensitivity)
-        x = real_array("Accumulator", "x", x, self._sum.shape)
+        if type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._sum.shape:
+            x = x.copy()  # what `real_array` does, without the call: this is the hot path
+        else:
+            x = real_array("Accumulator", "x", x, self._sum.shape)
         record, fresh, stretch = self._inputs(x, sensitivity)
         self._sensitivity = sensitivity
         self._step += 1

@@ -26,7 +26,6 @@ from tacit.accounting.curves import Curve
 from tacit.accounting.guarantee import Relation
 from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.convex.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
-from tacit.domains.convex_set import BarrierSet
 from tacit.losses.loss import LinkLoss
 from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
@@ -175,7 +174,6 @@ def _log_phi(a: FloatArray, m: FloatArray) -> FloatArray:
     return np.where(am < 0.5, small, large)
 
 
-@dataclass(frozen=True)
 class Facts:
     """What is public before any parameter is chosen.
 
@@ -183,56 +181,30 @@ class Facts:
         problem: the problem, of a known horizon.
         relation: which data sets are neighbours.
         rounds_per_person: how many rounds one person may stand in.
+        rounds: the horizon.
+        domain: the domain, which has a barrier.
+        dimension: that of the affine hull.
+        lipschitz: the largest gradient G.
+        smoothness: the largest curvature beta.
+        linear_model: whether a loss bends along one direction only.
+        degrees: along how many directions a loss bends, k.
+        features: a bound on the norm of features.
     """
 
-    problem: Convex
-    relation: Relation
-    rounds_per_person: int
-
-    @cached_property
-    def rounds(self) -> int:
-        """The horizon."""
-        return self.problem.horizon or 1
-
-    @cached_property
-    def domain(self) -> BarrierSet:
-        """The domain, which has a barrier."""
-        return barrier_domain(self.problem, "CTRL")
+    def __init__(self, problem: Convex, relation: Relation, rounds_per_person: int) -> None:
+        self.problem, self.relation, self.rounds_per_person = problem, relation, rounds_per_person
+        self.rounds = problem.horizon or 1
+        self.domain = barrier_domain(problem, "CTRL")
+        self.dimension = self.domain.hull_dimension
+        self.lipschitz, self.smoothness = problem.lipschitz, problem.smoothness
+        self.linear_model = problem.loss.family != "general"
+        self.degrees = 1 if self.linear_model else self.dimension
+        self.features = problem.loss.data_norm if isinstance(problem.loss, LinkLoss) else 1.0
 
     @cached_property
     def weight(self) -> float:
         """The weight of the barrier."""
         return barrier_weight(self.domain, self.lipschitz, self.rounds)
-
-    @cached_property
-    def lipschitz(self) -> float:
-        """The largest gradient G."""
-        return self.problem.lipschitz
-
-    @cached_property
-    def smoothness(self) -> float:
-        """The largest curvature beta."""
-        return self.problem.smoothness
-
-    @cached_property
-    def dimension(self) -> int:
-        """The dimension of the affine hull."""
-        return self.domain.hull_dimension
-
-    @property
-    def linear_model(self) -> bool:
-        """Whether a loss bends along one direction only."""
-        return self.problem.loss.family != "general"
-
-    @cached_property
-    def degrees(self) -> int:
-        """Along how many directions a loss bends: k."""
-        return 1 if self.linear_model else self.dimension
-
-    def log_growth(self, eta: float) -> float:
-        """The most by which one round moves the log determinant."""
-        trace = eta * self.smoothness
-        return log_growth(trace if self.linear_model else trace * self.degrees, self.degrees)
 
     @cached_property
     def longest_noise(self) -> float:
@@ -244,11 +216,10 @@ class Facts:
         """The mean norm of a standard Gaussian vector."""
         return chi_mean(self.dimension)
 
-    @property
-    def features(self) -> float:
-        """A bound on the norm of features."""
-        loss = self.problem.loss
-        return loss.data_norm if isinstance(loss, LinkLoss) else 1.0
+    def log_growth(self, eta: float) -> float:
+        """The most by which one round moves the log determinant."""
+        trace = eta * self.smoothness
+        return log_growth(trace if self.linear_model else trace * self.degrees, self.degrees)
 
     def log_range(self, eta: float, sigma: float, miss: float) -> float:
         """The log Phi that consecutive laws leave with probability at most `miss`."""

@@ -115,7 +115,10 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     @cached_property
     def sampled(self) -> Convex:
         """The problem whose losses points are drawn by: without their kinks, if these are rounded off."""
-        return smoothed(self.problem, self.smoothing)
+        loss = self.problem.loss
+        if not self.smoothing or not isinstance(loss, KinkedLoss):
+            return self.problem
+        return replace(self.problem, loss=RoundedKink.of(loss, self.smoothing))
 
     @property
     def decisions(self) -> int:
@@ -293,14 +296,6 @@ class L2PConvexLearner(ConvexLearner):
     def _move(self, point: FloatArray) -> None:
         self._switches += 1
         self._action = point
-
-
-def smoothed(problem: Convex, width: float) -> Convex:
-    """The problem with the kinks of its losses rounded off over a width (0: as it is)."""
-    loss = problem.loss
-    if not width or not isinstance(loss, KinkedLoss):
-        return problem
-    return replace(problem, loss=RoundedKink.of(loss, width))
 
 
 def _least_width(problem: Convex, work: Callable[[float], float], limit: float | None) -> float:

@@ -24,8 +24,8 @@ import scipy
 
 from tacit.accounting.curves import ROUND_UP
 from tacit.algorithms.stochastic.online_to_batch.descent import ConversionErrors
+from tacit.losses.custom import parted
 from tacit.losses.loss import largest_norm
-from tacit.losses.regularised import parted
 from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import node_level
 from tacit.noise.running_sums.running_sum import Grid

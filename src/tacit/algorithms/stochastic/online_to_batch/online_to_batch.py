@@ -50,9 +50,8 @@ from tacit.algorithms.stochastic.online_to_batch.norms import Norm
 from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.losses.custom import CustomLoss
+from tacit.losses.custom import CustomLoss, parted
 from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
-from tacit.losses.regularised import parted
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
@@ -132,6 +131,8 @@ class OnlineToBatch(RunningSumPlan):
         check_positive(owner, "lipschitz", self.lipschitz)
         check_number(owner, "smoothness", self.smoothness, above=0.0, closed_low=True)
         check_mechanism(owner, self.mechanism, ceil(self.problem.records / self.batch))
+        if not isinstance(self.norm, Norm):
+            raise InvalidInput(f"The 'norm' of {owner} must be a Norm. Got {self.norm!r} instead.")
         if not (hasattr(self.learner, "play") and hasattr(self.learner, "observe")):
             raise InvalidInput(f"The 'learner' of {owner} needs play() and observe(). Got {self.learner!r} instead.")
         if getattr(self.learner, "rounds", 0):
