@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from tacit.estimators import PrivateLinearSVC, PrivateLogisticRegression
+from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 from tacit.noise.randomness import Randomness
 
 SOURCE = Randomness.replayable(1)
@@ -25,3 +25,9 @@ def three_classes():
 
 
 CLASSIFIERS = (PrivateLogisticRegression, PrivateLinearSVC)
+
+
+def private(kind, epsilon=1.0, **options):
+    """A model with everything declared, replayable noise and a ledger of its own."""
+    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1]}
+    return kind(epsilon, **{"data_norm": 1.0, "random_state": SOURCE, "ledger": Ledger(), **declared, **options})

@@ -1,25 +1,23 @@
 """One pass over an iterator of batches: the model of the whole table; what is public is declared."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from estimators.records import private
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
 
-SOURCE = Randomness.replayable(1)
 STREAM = Randomness.replayable(0).stream("data")
 X = STREAM.uniform(-0.5, 0.5, (700, 3))
 Y = (X[:, 0] > 0).astype(int)
 WEIGHTS = STREAM.uniform(size=700)
 
 
-def model(kind, **options):
-    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1]}
-    return kind(
-        **{"data_norm": 1.0, "weight_bound": 1.0, "random_state": SOURCE, "ledger": Ledger(), **declared, **options}
-    )
+model = partial(private, weight_bound=1.0)
 
 
 def batches(size=150, *columns):

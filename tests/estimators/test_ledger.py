@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from tacit.accounting.composition import compose
-from tacit.accounting.curves import Approximate, Gaussian, Pure
+from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators import (
@@ -81,14 +81,6 @@ def test_a_budget_stops_before_the_data_are_used():
     assert ledger.epsilon(1e-6) == 0.0
 
 
-def test_composition_is_exact_for_gaussian_parts():
-    assert compose([Gaussian(0.3), Gaussian(0.4)]).epsilon(1e-6) == pytest.approx(Gaussian(0.5).epsilon(1e-6))
-    released = model(ledger=Ledger()).fit(X, Y).guarantee_.curve
-    both = compose([released, Gaussian(0.1)])
-    assert released.epsilon(1e-6) < both.epsilon(1e-6) < released.epsilon(1e-6) + Gaussian(0.1).epsilon(1e-6)
-    assert compose([released, Pure(0.1)]).epsilon(1e-6) > released.epsilon(1e-6)
-
-
 def spent(curve, at_delta=0.0, **fields):
     return Guarantee(curve, at_delta, "x", "y", **{"unit": "one record", **fields})
 
@@ -106,14 +98,6 @@ def test_the_sum_is_under_the_strictest_relation():
     assert ledger.epsilon(0.0) == 2.5
     assert "2 entries" in str(ledger)
     assert "together: epsilon=2.5 at delta=0, replace" in str(ledger)
-
-
-def test_models_of_both_relations_add_up():
-    ledger = Ledger()
-    replaced = model(ledger=ledger).fit(X, Y).guarantee_
-    zeroed = model(ledger=ledger, relation="zero-out").fit(X, Y).guarantee_
-    assert ledger.epsilon(1e-5) > zeroed.epsilon(1e-5) + replaced.epsilon(1e-5)
-    assert np.isfinite(ledger.epsilon(1e-6))
 
 
 @pytest.mark.parametrize("fields", [{"unit": "one round's feedback"}, {"rounds_per_person": 2}])

@@ -9,7 +9,7 @@ from attacks import rows as attacked
 from estimators.records import unit
 from tacit.accounting.calibration import gaussian_mu
 from tacit.errors import PrivacyError
-from tacit.estimators import PrivateRidge, PrivateStandardScaler, statistics
+from tacit.estimators import statistics
 from tacit.estimators.budget import NoisyStatistics, statistics_curve
 from tacit.noise.lattice import cross_ratio, joint_shift, moments_shift
 from tacit.noise.randomness import Randomness
@@ -56,17 +56,6 @@ def test_moments_are_added_as_integers_in_any_order(monkeypatch):
     assert int(square @ square) <= 2**40
     assert int(cross @ cross) <= 2**44
     assert not none[-4:].any()
-
-
-def test_what_estimators_say():
-    X = Randomness.replayable(3).stream("X").random((300, 3))
-    with pytest.warns(Warning, match="replayable"):
-        scaler = PrivateStandardScaler(bounds=(0, 1), random_state=1).fit(X)
-    with pytest.warns(Warning, match="replayable"):
-        model = PrivateRidge(data_norm=2.0, label_bound=1.0, random_state=1).fit(X, X[:, 0])
-    for guarantee in (scaler.guarantee_, model.guarantee_):
-        assert guarantee.numerics.startswith("exact up to an extra epsilon of ")
-        assert guarantee.epsilon() <= 1.0
 
 
 @pytest.mark.attack(attacked.LAWS)

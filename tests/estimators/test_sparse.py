@@ -1,11 +1,13 @@
 """Sparse rows: the models of dense ones, clipped as dense ones are, and never dense."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import sparse
 
+from estimators.records import private
 from tacit.errors import InvalidInput
 from tacit.estimators import Ledger, PrivateGridSearch, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 from tacit.estimators.records import WeightedLogisticLoss, canonical, clipped_rows, dense_parts, norms_of, with_constant
@@ -14,7 +16,6 @@ from tacit.solvers.loss_sums import LinkSum, SparseLinkSum
 from tacit.solvers.minimum import perturbed_minimum
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
-SOURCE = Randomness.replayable(1)
 
 
 def table(rows=600, width=40, density=0.1, seed=0):
@@ -23,9 +24,7 @@ def table(rows=600, width=40, density=0.1, seed=0):
     return X, (X[:, 0] + 0.1 * stream.standard_normal(rows) > 0).astype(int)
 
 
-def model(kind, **options):
-    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1]}
-    return kind(2.0, data_norm=1.0, random_state=SOURCE, ledger=Ledger(), **declared, **options)
+model = partial(private, epsilon=2.0)
 
 
 @pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearSVC, PrivateRidge])

@@ -28,7 +28,7 @@ from tacit.estimators import (
     PublicTable,
     private_pipeline,
 )
-from tacit.estimators.stateless import learns_nothing
+from tacit.estimators.published import learns_nothing
 from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")

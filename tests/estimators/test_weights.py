@@ -1,10 +1,13 @@
 """Weights, class counts and the line between two classes: what one record can move, what is spent, what it is for."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics import balanced_accuracy_score
 
+from estimators.records import CLASSIFIERS, SOURCE, private
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import Gaussian
 from tacit.accounting.guarantee import Relation
@@ -13,7 +16,6 @@ from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
     PrivacyWarning,
-    PrivateLinearSVC,
     PrivateLogisticRegression,
     PrivateRidge,
 )
@@ -30,8 +32,6 @@ from tacit.losses import LogisticLoss, SmoothedHingeLoss
 from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")  # few rows are enough here
-SOURCE = Randomness.replayable(1)
-CLASSIFIERS = (PrivateLogisticRegression, PrivateLinearSVC)
 
 
 def few_positives(count=10_000, features=10):
@@ -42,10 +42,7 @@ def few_positives(count=10_000, features=10):
     return X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None], (score > np.quantile(score, 0.95)).astype(int)
 
 
-def model(kind=PrivateLogisticRegression, **options):
-    return kind(
-        **{"epsilon": 1.0, "data_norm": 1.0, "classes": [0, 1], "random_state": SOURCE, "ledger": Ledger(), **options}
-    )
+model = partial(private, PrivateLogisticRegression)
 
 
 @pytest.mark.parametrize(
@@ -154,17 +151,9 @@ def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make):
     assert np.array_equal(*fits)
 
 
-def test_bad_class_weights_raise():
-    X, y = few_positives(400, 3)
-    for bad in ("equal", 3, {}, {0: 0.0}, {0: -1.0}, {2: 1.0}):
-        with pytest.raises(InvalidInput, match="class_weight"):
-            model(class_weight=bad).fit(X, y)
-    with pytest.raises(InvalidInput, match="threshold"):
-        model(threshold="best").fit(X, y)
-    with pytest.raises(InvalidInput, match="weight_bound"):
-        model(weight_bound=0.0).fit(X, y)
+def test_passes_in_parts_count_no_classes():
     with pytest.raises(InvalidInput, match="dictionary"):
-        model(class_weight="balanced", horizon=400).partial_fit(X, y)
+        model(class_weight="balanced", horizon=400).partial_fit(*few_positives(400, 3))
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -178,7 +167,7 @@ def test_few_positives_are_found(kind, delta):
         "declared": {"class_weight": {0: 1, 1: 19}},
         "balanced": {"class_weight": "balanced"},
     }.items():
-        fitted = model(kind, delta=delta, **options).fit(X, y)
+        fitted = private(kind, delta=delta, **options).fit(X, y)
         scores[name] = balanced_accuracy_score(y, fitted.predict(X))
         assert fitted.guarantee_.epsilon(delta) <= 1.0
         assert fitted.public_guarantee(len(X), 10).epsilon(delta) == fitted.guarantee_.epsilon(delta)
@@ -193,14 +182,14 @@ def test_few_positives_are_found(kind, delta):
 def test_the_threshold_moves_predictions_and_nothing_else(kind):
     """Probabilities moved with it once: those of the positives, one record in twenty, were twice too large."""
     X, y = few_positives()
-    fitted = model(kind).fit(X, y)
+    fitted = private(kind).fit(X, y)
     margins = X @ fitted.coef_[0] + fitted.intercept_[0]
     assert fitted.intercept_[0] < fitted.threshold_ < -0.3
     assert np.array_equal(fitted.decision_function(X), margins)
     assert np.array_equal(fitted.predict(X), (margins > fitted.threshold_).astype(int))
     if kind is PrivateLogisticRegression:
         assert fitted.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), rel=0.4)
-    assert model(kind, threshold="zero").fit(X, y).threshold_ == 0.0
+    assert private(kind, threshold="zero").fit(X, y).threshold_ == 0.0
     assert fitted.set_params(threshold="zero").fit(X, y).threshold_ == 0.0  # a second fit forgets the first
 
 

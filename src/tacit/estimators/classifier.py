@@ -100,7 +100,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
         weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
-        self._set_norm(self._bound_of("data_norm", self.data_norm, self._largest_norm(features)))
+        self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows), count)
         plan = self._fit_plan(self.algorithm_, self.data_norm_, rows.shape[0], rows.shape[1], count)
@@ -158,17 +158,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         features, labels = self._validated(X, y, reset=first)
         declared = self.classes if classes is None else classes
         weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, features.shape[0])
-        if first and self.data_norm is None:
-            self._set_norm(self._bound_of("data_norm", None, self._largest_norm(features)))
-        elif first:
-            self._set_norm(float(self.data_norm or 0))
+        if first:
+            self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         codes = self._encode(labels, declared if first else self.classes_)
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         if first:
             self.algorithm_ = "one-pass"
-            plan = self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon)
-            source = charged(self, plan.guarantee)
-            self._pass = cast(OnlineToBatchLearner, plan.start(source.child("pass")))
+            self._pass = self._begun(self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon))
         if self._pass.rounds + len(codes) > self._pass.plan.problem.records:
             raise ProtocolError(
                 f"partial_fit was planned for {self._pass.plan.problem.records} records: "
@@ -277,18 +273,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """What a pass takes beside the rows: weights with the sign of the class, or class numbers and weights."""
         return (np.where(codes == 1, weights, -weights),) if count == 2 else (codes.astype(np.float64), weights)
 
-    def _set_norm(self, norm: float) -> None:
-        self.data_norm_ = norm
-
     def _publish(self, models: FloatArray) -> None:
         self.coef_, self.intercept_ = self._split(models, self.data_norm_)
         self.threshold_ = 0.0
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        tags.input_tags.sparse = True
-        return tags
 
 
 @dataclass(eq=False, repr=False)

@@ -25,7 +25,7 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.estimators.ledger import PrivacyWarning
+from tacit.estimators.ledger import PrivacyWarning, charged
 from tacit.estimators.published import Exported
 from tacit.estimators.records import (
     canonical,
@@ -163,6 +163,10 @@ class PrivateLinearModel(Exported, BaseEstimator):
             models.append(learner.release())
         return np.array(models)
 
+    def _begun(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
+        """A pass that is paid for and has seen nothing yet."""
+        return cast(OnlineToBatchLearner, plan.start(charged(self, plan.guarantee).child("pass")))
+
     @staticmethod
     def _passed(learner: OnlineToBatchLearner, rows: Any, *columns: FloatArray) -> FloatArray:
         """The model after these rows, a bounded number of them at a time."""
@@ -231,6 +235,12 @@ class PrivateLinearModel(Exported, BaseEstimator):
                 stacklevel=3,
             )
         return state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.sparse = True
+        return tags
 
     def _split(self, models: FloatArray, norm: float) -> tuple[FloatArray, FloatArray]:
         """Coefficients and intercepts of augmented models, one a row."""

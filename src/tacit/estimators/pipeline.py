@@ -32,9 +32,8 @@ from tacit.accounting.rounding import composed_numerics
 from tacit.errors import InvalidInput, PrivacyError, TacitError
 from tacit.estimators.budget import UsefulnessWarning
 from tacit.estimators.ledger import Ledger, PrivacyWarning, randomness_of, spend
-from tacit.estimators.published import Exported
+from tacit.estimators.published import Exported, learns_nothing
 from tacit.estimators.records import class_labels, is_sparse
-from tacit.estimators.stateless import learns_nothing
 from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
 from tacit.validation import check_choice, check_number, check_privacy
@@ -189,8 +188,8 @@ class PrivatePipeline(Exported, Pipeline):
 
     def _shape_of(self, X: Any, y: Any) -> _Shape:
         """What is public of the data."""
-        declared = self.classes
-        classes = len(class_labels(y if declared is None else declared)) if y is not None else 1
+        known = None if y is None else class_labels(y)  # labels of two kinds are refused before anything is spent
+        classes = 1 if known is None else len(known if self.classes is None else class_labels(self.classes))
         names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
         return _Shape(*table_shape(X), classes, is_sparse(X), names)
 

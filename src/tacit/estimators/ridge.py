@@ -6,7 +6,7 @@ The Huber loss is linear beyond residuals of half the bound on targets, so that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -14,8 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.guarantee import Guarantee
-from tacit.algorithms.stochastic import ObjectivePerturbation
-from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.errors import ProtocolError
 from tacit.estimators.budget import warn_if_useless
 from tacit.estimators.classifier import has_horizon
@@ -77,7 +76,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             self.excess_risk_ = float(plan.regret_bound)
             model = self._minimisers(plan, huber, rows, [target], charged(self, plan.guarantee))[0]
         else:
-            model = self._passed(self._begun(records, width), rows, target)
+            model = self._passed(self._begun(self._huber_pass(self.data_norm_, records, width)), rows, target)
         self._publish(model)
         return self
 
@@ -103,16 +102,14 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         rows, target = self._weighted(features, target, weights)
         if first:
             self.algorithm_ = "one-pass"
-            self._pass = self._begun(horizon, rows.shape[1])
+            self._pass = self._begun(self._huber_pass(self.data_norm_, horizon, rows.shape[1]))
         left = self._pass.plan.problem.records - self._pass.rounds
         if len(target) > left:
             raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {len(target)}.")
         self._publish(self._passed(self._pass, rows, target))
 
-    def _begun(self, records: int, width: int) -> OnlineToBatchLearner:
-        """A pass that was paid for and has seen nothing yet."""
-        plan = self._one_pass_plan(_huber(self.data_norm_), records, width, self.data_norm_, self.epsilon)
-        return cast(OnlineToBatchLearner, plan.start(charged(self, plan.guarantee).child("pass")))
+    def _huber_pass(self, norm: float, records: int, width: int) -> OnlineToBatch:
+        return self._one_pass_plan(_huber(norm), records, width, norm, self.epsilon)
 
     def predict(self, X: Any) -> FloatArray:
         """Predict the value of each row."""
@@ -126,7 +123,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         norm, width = self._public_shape(n_features)
         if self._method() == "objective":
             return self._huber_plan(norm, n_samples, width).guarantee
-        return self._one_pass_plan(_huber(norm), n_samples, width, norm, self.epsilon).guarantee
+        return self._huber_pass(norm, n_samples, width).guarantee
 
     def _method(self) -> str:
         return "objective" if self.algorithm == "auto" else self.algorithm
@@ -165,9 +162,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
         tags.regressor_tags.poor_score = True
-        tags.input_tags.sparse = True
         return tags
 
 

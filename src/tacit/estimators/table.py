@@ -76,19 +76,15 @@ class Bounds(Column):
 
     @property
     def width(self) -> int:
-        """One number."""
         return 1
 
     def labels(self) -> list[str]:
-        """Give the name of the column."""
         return [""]
 
     def examples(self) -> list[Any]:
-        """Give numbers from low to high."""
         return [float(value) for value in np.linspace(self.low, self.high, 7)]
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """Clip (value - middle)/half to [-1, 1]; missing cells are the constant, or the middle."""
         values, middle, half = numbers_of(cells), (self.low + self.high) / 2, (self.high - self.low) / 2
         missing = np.isnan(values)
         values = np.where(missing, middle if constant is None else float(constant), values)
@@ -122,15 +118,12 @@ class Categories(Column):
 
     @property
     def width(self) -> int:
-        """One number for each category."""
         return len(self.values) + self.other
 
     def labels(self) -> list[str]:
-        """Give the categories."""
         return [f"={value}" for value in self.values] + ["=other"] * self.other
 
     def examples(self) -> list[Any]:
-        """Give the categories."""
         return list(self.values)
 
     def codes(self, cells: Any, constant: Any = None) -> tuple[Any, Any]:
@@ -143,7 +136,6 @@ class Categories(Column):
         return np.array([known.get(text, len(self.values)) for text in texts], dtype=np.int64), missing
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """Put a 1 in the column of the category."""
         codes, missing = self.codes(cells, constant)
         return (codes[:, None] == np.arange(self.width)[None, :]).astype(np.float64), missing
 
@@ -167,19 +159,15 @@ class Hashed(Column):
 
     @property
     def width(self) -> int:
-        """The number of places of the hash."""
         return self.columns
 
     def labels(self) -> list[str]:
-        """Name the places of the hash."""
         return [f"#{place}" for place in range(self.columns)]
 
     def examples(self) -> list[Any]:
-        """Give some words."""
         return ["some words", "other words", "none of these", "a b c"]
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """Count words with signs, in rows of norm 1 or 0."""
         texts = texts_of(cells)
         missing = np.array([text is None for text in texts], dtype=bool)
         stand_in = "" if constant is None else str(constant)

@@ -19,7 +19,7 @@ from tacit.accounting.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.errors import PrivacyError
 from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION
 from tacit.noise.running_sums import Buffered, best_gaussian
-from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
+from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Records, SummedRecords
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.runtime.target import Target
 from tacit.validation import FloatArray, check_flag, check_integer, check_positive, plain_fields, without_caches
@@ -33,13 +33,7 @@ BITS = "the gradient of a row has the same bits whatever rows are computed besid
 class StepRecords(SummedRecords):
     """Sums of rows that were quantised one by one; a person has at most one of them in each step."""
 
-    @property
-    def apart(self) -> int:
-        return self.people
-
-    @property
-    def spacing(self) -> int:
-        return self.separation
+    apart, spacing = Records.apart, Records.spacing
 
 
 @dataclass(frozen=True)

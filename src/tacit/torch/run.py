@@ -15,9 +15,10 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -125,8 +126,16 @@ class Run:
         found = os.fstat(self._lock)
         return f"{found.st_dev}.{found.st_ino}.{found.st_ctime_ns}"
 
-    def _written(self, path: Path) -> _Replacing:
-        return _Replacing(path, self._sync)
+    @contextmanager
+    def _written(self, path: Path) -> Iterator[IO[bytes]]:
+        """A file that takes the place of another one when it is whole and durable."""
+        part = path.with_name(f"{path.name}.part")
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        self._sync()
 
     def _sync(self) -> None:
         handle = os.open(self._folder, os.O_RDONLY)
@@ -134,22 +143,3 @@ class Run:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-class _Replacing:
-    """A file that takes the place of another one when it is whole and durable."""
-
-    def __init__(self, path: Path, sync: Any) -> None:
-        self._path, self._part, self._sync = path, path.with_name(f"{path.name}.part"), sync
-
-    def __enter__(self) -> Any:
-        self._file = os.fdopen(os.open(self._part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb")
-        return self._file
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        if kind is None:
-            os.replace(self._part, self._path)
-            self._sync()

@@ -209,24 +209,29 @@ def test_minimisation_is_certified_for_hard_data():
         assert np.isfinite(learner.release()).all()
 
 
-def test_bad_arguments_raise():
-    for loss in (SquaredLoss(), CustomLoss(lambda x, z: 0.0, lambda x, z: z, lipschitz=1.0)):
-        with pytest.raises(PrivacyError, match="generalised linear"):
-            calibrated(loss=loss)
-    with pytest.raises(PrivacyError, match="rounds_per_person"):
-        calibrated(rounds_per_person=2)
-    with pytest.raises(InvalidInput, match="regularisation"):
-        calibrated(regularisation="best")
-    with pytest.raises(InvalidInput, match="regularisation"):
-        calibrated(regularisation=-1.0)
-    with pytest.raises(PrivacyError, match="too small"):
-        calibrated(regularisation=0.01)
-    with pytest.raises(InvalidInput, match="releases"):
-        calibrated(releases=0)
-    family = calibrated(loss=ConvexFamily(lipschitz=1.0, smoothness=0.25, family="glm"))
-    assert family.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
-    with pytest.raises(PrivacyError, match="family"):
-        family.start()
+FAMILY = ConvexFamily(lipschitz=1.0, smoothness=0.25, family="glm")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": SquaredLoss()}, "generalised linear"),
+        ({"loss": CustomLoss(lambda x, z: 0.0, lambda x, z: z, lipschitz=1.0)}, "generalised linear"),
+        ({"rounds_per_person": 2}, "rounds_per_person"),
+        ({"regularisation": "best"}, "regularisation"),
+        ({"regularisation": -1.0}, "regularisation"),
+        ({"regularisation": 0.01}, "too small"),
+        ({"releases": 0}, "releases"),
+        ({"loss": FAMILY}, "family"),
+    ],
+)
+def test_bad_arguments_raise(options, message):
+    with pytest.raises((InvalidInput, PrivacyError), match=message):
+        calibrated(**options).start()
+
+
+def test_plans_of_a_family_and_plans_by_hand():
+    assert calibrated(loss=FAMILY).guarantee.epsilon() <= 1.0 * (1 + 1e-9)
     assert one_sided(LogisticLoss())
     assert not one_sided(HuberLoss())
     with pytest.raises(InvalidInput, match="noise_scale"):

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from scripts.errata.online_to_batch import paper_weighted_noise, weighted_noise
 
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.online_to_batch.conversion import (
     clipping_norms,
     growing_deviations,
-    paper_weighted_noise,
-    weighted_noise,
 )
 from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
 

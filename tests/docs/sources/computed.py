@@ -6,11 +6,11 @@ from math import exp, sqrt
 import numpy as np
 from scripts import mironov
 from scripts.errata import lazy_to_private
+from scripts.errata.online_to_batch import paper_weighted_noise, weighted_noise
 
 import tacit
 from docs.sources.statement import CELL, Stated, at_most, number
 from tacit.accounting.calibration import gaussian_mu
-from tacit.algorithms.stochastic.online_to_batch.conversion import paper_weighted_noise, weighted_noise
 from tacit.noise.running_sums import Buffered, Tree
 
 

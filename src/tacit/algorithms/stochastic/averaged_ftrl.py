@@ -92,17 +92,14 @@ class AveragedFTRL(PrivatePlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent records."""
         return ("stochastic", "oblivious")
 
     @property
     def curve(self) -> Curve:
-        """The learner's curve."""
         return self.online.curve
 
     @property
     def stated_numerics(self) -> str:
-        """The learner's numerics."""
         return self.online.stated_numerics
 
     @property
@@ -114,7 +111,6 @@ class AveragedFTRL(PrivatePlan):
 
     @property
     def trivial_regret(self) -> float:
-        """No model of the domain is worse than this."""
         return self.problem.constants.lipschitz * self.problem.domain.diameter
 
     @classmethod

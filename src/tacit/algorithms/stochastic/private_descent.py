@@ -145,14 +145,12 @@ class PrivateDescent(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The privacy curve of all passes together."""
         moved = sqrt(self.steps) * self.relation.sides * self.units / GAUSSIAN_SIGMA * ROUND_UP
         slack = gaussian_slack(self.steps * self.problem.domain.dimension)
         return SamplerError(Gaussian(moved), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
 
     @property
     def stated_numerics(self) -> str:
-        """Exact up to what the samplers add to epsilon."""
         return exact_up_to(gaussian_slack(self.steps * self.problem.domain.dimension).epsilon)
 
     @property
@@ -188,7 +186,6 @@ class PrivateDescent(PrivatePlan):
 
     @property
     def expected_switches(self) -> float:
-        """One release."""
         return 1.0
 
     @classmethod

@@ -1,17 +1,14 @@
 """What hides a minimiser: the random linear term of its objective, and the noise that covers inexact minimisation.
 
-On the lattice (the default with Gaussian noise) the linear term is Z = gamma_Z Zw, Zw wide discrete Gaussian draws. It
-is coupled to a true N(0, sigma^2 I) within tau_Z = 2^-47 sigma sqrt(d), except with probability d 2^-104 (`bounds`), so
-that strong convexity puts the computed point within accuracy + tau_Z/lambda of the minimiser x* at the true noise. What
-is released are the integers z + rint(x/gamma_r), times gamma_r = s/sigma'. Given x*, which the curve of exact
-minimisers pays for, two neighbours' integers differ in l2 by at most
+On the lattice (the default with Gaussian noise) the linear term is Z = gamma_Z Zw, Zw wide discrete Gaussian draws,
+coupled to a true N(0, sigma^2 I) within tau_Z = 2^-47 sigma sqrt(d), except with probability d 2^-104. What is released
+are the integers z + rint(x/gamma_r), times gamma_r = s/sigma'. Given the minimiser at the true noise, which the curve
+of exact minimisers pays for, two neighbours' integers differ in l2 by at most
 
     (2 (accuracy + tau_Z/lambda) + 2^-52 R sqrt(d))/gamma_r + sqrt(d),
 
-R a public bound on |x|: two distances, two divisions in float64, two roundings of 1/2. Divided by sigma' that is mu_r.
-
-In float64 (numerics="float", and pure noise, whose density exp(-|z|) has no exact sampler here and whose coupling
-would cost a delta) the same is computed as if floats were real numbers.
+R a public bound on |x| (docs/algorithms/objective-perturbation.md). In float64 (numerics="float", and pure noise, whose
+density exp(-|z|) has no exact sampler here) the same is computed as if floats were real numbers.
 """
 
 from __future__ import annotations

@@ -127,7 +127,6 @@ class ObjectivePerturbation(PrivatePlan):
 
     @cached_property
     def curve(self) -> Curve:
-        """The privacy curve of all models together."""
         return self._leaks(self.noise.shift, self.noise.slack)
 
     def _leaks(self, shift: float, slack: GaussianSlack, *, linked: bool = True) -> Curve:
@@ -203,12 +202,10 @@ class ObjectivePerturbation(PrivatePlan):
 
     @property
     def trivial_regret(self) -> float:
-        """No model of the domain is worse than this."""
         return self.problem.loss.constants(None).lipschitz * self.problem.domain.diameter
 
     @property
     def expected_switches(self) -> float:
-        """One release."""
         return 1.0
 
     @property

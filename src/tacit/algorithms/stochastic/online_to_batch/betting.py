@@ -1,13 +1,8 @@
 """Coin betting: bet a fraction of the wealth won so far; no learning rate at all.
 
 The magnitude of `BettingGrid` is the wealth of a uniform mixture of constant bettors, fractions +-2^-j/(2G), j < K; its
-direction is adaptive descent on the unit ball (Cutkosky and Orabona 2018). With V = sum s_t^2 and |u| the distance from
-the first point, on the whole space
-
-    regret <= w + |u| max(sqrt(4.5 V Y), 4 G Y, G T/2^(K-1)) + |u| sqrt(8 sum |g_t|^2),  Y = ln(1 + 2K |u| G T/w),
-
-and twice that on a domain. Gradients longer than the declared bound are scaled down to it. (The fraction of Krichevsky
-and Trofimov, which the literature often takes, hardly moves under the noise of a private pass.)
+direction is adaptive descent on the unit ball (Cutkosky and Orabona 2018). Gradients longer than the declared bound are
+scaled down to it.
 
 `ConfidentBetting` penalises gradients by their largest error, so that excess risk holds in a single run: Theorems 10
 and 11 of the paper, with explicit constants in place of its regularisers, whose universal constant it does not give.
@@ -86,9 +81,9 @@ class BettingGrid(OnlineLearner):
         return float("inf")
 
     def regret_within(self, distance: float, squares: float, rounds: int) -> float:
-        """A bound on the regret against points at most so far from the first one, V = `squares` for sum |g_t|^2.
+        """A bound on the regret against points at most R = `distance` from the first one, V = `squares`, sum |g_t|^2.
 
-        Twice the bound of the module's docstring at |u| = R.
+        2 (w + R max(sqrt(4.5 V Y), 4 G Y, G T/2^(K-1)) + R sqrt(8 V)), Y = ln(1 + 2K R G T/w).
         """
         bound = self.gradient_bound
         logarithm = log(1 + 2 * self.levels * distance * bound * rounds / self.wealth)

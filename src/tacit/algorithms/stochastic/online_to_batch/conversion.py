@@ -65,37 +65,6 @@ def growing_deviations(mechanism: RunningSum, scales: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(total_squares, squares) + 1e-14 * squares.max(initial=0.0)))
 
 
-def weighted_noise(
-    mechanism: RunningSum,
-    privacy: float,
-    *,
-    power: float,
-    lipschitz: float,
-    smoothness: float,
-    diameter: float,
-    sides: float = 2.0,
-) -> float:
-    """(1/beta_{1:T}) sum_t std(noise_t), one coordinate, T = steps + 1: how much noise the final iterate feels.
-
-    Sensitivities are `sides` times the largest C_t.
-    """
-    steps = mechanism.steps
-    growing = sides * np.maximum.accumulate(clipping_norms(steps, power, lipschitz, smoothness, diameter))
-    deviations = growing_deviations(mechanism, growing * mechanism.column_norm / privacy)
-    return float(np.sum(deviations) / np.sum(weights(steps + 1, power)))
-
-
-def paper_weighted_noise(
-    horizon: int, power: float, epsilon: float, delta: float, *, lipschitz: float, smoothness: float, diameter: float
-) -> float:
-    """The same number for the printed equation (6): its node scales, its tree, rho = epsilon/(2 sqrt(ln(1/delta)))."""
-    rho = epsilon / (2 * np.sqrt(np.log(1 / delta)))
-    t = weights(horizon, 1.0)
-    nodes = 2 * (power + 1) / rho * (lipschitz + smoothness * diameter) * np.sqrt(np.log2(2 * horizon))
-    deviations = growing_deviations(Tree(horizon), nodes * t ** (power - 1))
-    return float(np.sum(deviations) / np.sum(weights(horizon, power)))
-
-
 def lattice_bias(mechanism: RunningSum, grid: Grid, growing: FloatArray, batch: int) -> FloatArray:
     """By how much, in l2, a lattice moves each averaged sum: what records lose adds up, roundings of noise do not."""
     spread = float(np.sqrt(grid.records.dimension))

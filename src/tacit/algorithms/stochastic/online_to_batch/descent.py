@@ -1,27 +1,16 @@
 """Online learners for linear losses: play a point, see a gradient. Not private by themselves.
 
-Each can be used alone, and has two bounds: `regret_bound` for the gradients it saw, and `expected_regret` from
-bounds on the gradients to come. `OnlineToBatch` shows it noisy gradients only, which makes every iterate private.
-Proofs: docs/algorithms/online-to-batch.md.
+Each has two bounds: `regret_bound` for the gradients it saw, `expected_regret` from bounds on the gradients to come.
+`OnlineToBatch` shows it noisy gradients only, which makes every iterate private. Proofs:
+docs/algorithms/online-to-batch.md.
 
-`Subgradient`: w <- P(w - D/sqrt(2 sum |g|^2) g), the scale-free version of Zinkevich's method (Duchi, Hazan and Singer
-2011; Orabona and Pal 2018). Regret at most sqrt(2) D sqrt(sum |g_t|^2).
-
-`Optimistic`: guess that the next gradient is like the last one, h_t, and pay only for the surprise (Chiang et al. 2012,
-Rakhlin and Sridharan 2013; the paper, Section 3, whose equation (8) leaves open the constant, 2.1 here at a = 0.8):
-
-    w_t = P(y_t - h_t/l_t),  y_{t+1} = P(y_t - g_t/l_t),  d_t = min(D|g_t - h_t|, |g_t - h_t|^2/(2 l_t)),
-    l_{t+1} = l_t + a d_t/D^2.
-
-`StronglyConvex`: step 1/(sum of the curvatures so far) (Hazan, Agarwal and Kale 2007). The paper, Section 4: inside the
-conversion the learner sees <g_t, w> + (beta_t mu/4)|w - x_t|^2, and the other half of the curvature pays for the errors
-of the gradients. Weights have power 2 or more: at power 1 the bound has a logarithm that the print does not show.
-
-`MirrorDescent`: follow the regularised leader with |w|_p^2/2, p = 1 + 1/ln d (Shalev-Shwartz 2011), for the l1 ball and
-the simplex, where gradients are small in l_q:
-
-    w_t = argmin <g_1 + ... + g_{t-1}, w> + l_t psi(w),   psi = (|w|_p^2 - min |w|_p^2)/2 <= Psi,
-    d_t = min(D|g_t|_q, |g_t|_q^2/(2 (p-1) l_t)),   l_{t+1} = l_t + a d_t/Psi.
+- `Subgradient`: w <- P(w - D/sqrt(2 sum |g|^2) g) (Duchi, Hazan and Singer 2011; Orabona and Pal 2018).
+- `Optimistic`: the last gradient is the hint for the next (Chiang et al. 2012, Rakhlin and Sridharan 2013; the paper,
+  Section 3, whose equation (8) leaves open the constant, 2.1 here at a = 0.8).
+- `StronglyConvex`: step 1/(sum of the curvatures so far) (Hazan, Agarwal and Kale 2007; the paper, Section 4). Inside
+  the conversion the learner sees <g_t, w> + (beta_t mu/4)|w - x_t|^2; the other half of the curvature pays for errors.
+- `MirrorDescent`: the regularised leader under |w|_p^2/2, p = 1 + 1/ln d (Shalev-Shwartz 2011), for the l1 ball and the
+  simplex, where gradients are small in l_q.
 """
 
 from __future__ import annotations

@@ -207,7 +207,6 @@ class OnlineToBatch(RunningSumPlan):
 
     @property
     def expected_switches(self) -> float:
-        """The model moves at every step."""
         return float(self.mechanism.steps)
 
     @property
