@@ -188,3 +188,49 @@ def test_bad_environments(make, name):
 def test_a_recording_out_of_range_is_refused_by_the_learner():
     with pytest.raises(InvalidInput, match="must be finite numbers"):
         simulate(LazyExperts(Experts(n=2, horizon=3), eta=0.1, force=0.1), Replay(np.full((3, 2), np.nan)), runs=1)
+
+
+class TestArrivals:
+    """Feedback that comes late or never."""
+
+    def test_within_the_window_nothing_changes(self):
+        plan = LazyExperts(Experts(n=4, horizon=600, delay=10), eta=0.1, force=0.05)
+        prompt, late = (simulate(plan, GAP, runs=2, late=late) for late in (0, 10))
+        np.testing.assert_array_equal(prompt.regret, late.regret)
+        assert not late.missing.any()
+
+    def test_later_than_that_is_missing(self):
+        plan = LazyExperts(Experts(n=4, horizon=600, delay=10), eta=0.1, force=0.05)
+        result = simulate(plan, GAP, runs=4, late=21)
+        assert 250 < result.missing.mean() < 350
+        assert result.bound == pytest.approx(float(plan.regret_bound) + result.missing.mean())
+        assert "without feedback" in result.summary()
+        assert result.to_dict()["mean_missing"] == result.missing.mean()
+
+    def test_feedback_that_never_comes_teaches_nothing(self):
+        plan = tacit.algorithms.HedgeOnSums.calibrate(Experts(n=4, horizon=600), epsilon=1.0, delta=1e-6)
+        nothing = simulate(plan, GAP, runs=1, missing=1.0)
+        assert nothing.missing.tolist() == [600]
+        seen = simulate(plan, GAP, runs=1)
+        assert seen.missing.tolist() == [0]
+
+    @pytest.mark.parametrize(
+        ("plan", "environment"),
+        [
+            (ScheduledExperts(PROBLEM, eta=0.1), SwitchingAdversary(4, 600)),
+            (
+                tacit.algorithms.PrivateFTRL.calibrate(
+                    tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=60),
+                    epsilon=1.0,
+                    delta=1e-6,
+                ),
+                tacit.environments.LogisticStream(2, 60),
+            ),
+            (tacit.algorithms.BatchedTsallis(tacit.Arms(n=4, horizon=600), 1.0, 2, 0.75, 0.05, 0.1), GAP),
+        ],
+        ids=["adaptive", "convex", "arms"],
+    )
+    def test_every_game_takes_missing_feedback(self, plan, environment):
+        result = simulate(plan, environment, runs=2, missing=0.3)
+        assert 0.1 < result.missing.mean() / plan.horizon < 0.5
+        assert np.isfinite(result.regret).all()

@@ -28,6 +28,7 @@ from tacit.environments.environment import (
 from tacit.errors import InvalidInput
 from tacit.problems import Arms, Convex, Experts, Lipschitz, Options, Policies, Problem, Tracking
 from tacit.runtime.learner import Learner
+from tacit.runtime.rounds import Absent
 from tacit.simulation.comparators import best_fixed_point, best_switching_sequence
 from tacit.validation import FloatArray, IntArray
 
@@ -46,18 +47,20 @@ class Outcome:
     regret: FloatArray
     switches: int
     detail: dict[str, Any] = field(default_factory=dict)
+    missing: int = 0
     oracle_calls: int | None = None
     """Calls of the linear oracle, where the learner counts them."""
 
 
 @dataclass(frozen=True)
 class Match(Generic[_World]):
-    """Who plays whom: a learner, an environment, its randomness and the checkpoints."""
+    """Who plays whom: a learner, an environment, its randomness, the checkpoints, and which feedback comes."""
 
     learner: Learner
     environment: _World
     generator: np.random.Generator
     checkpoints: IntArray
+    mask: Absent | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def experts_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
 def arms_game(match: Match[ExpertStream]) -> Outcome:
     """Regret against the arm of smallest mean if the environment knows it, otherwise the best one in hindsight."""
     losses = match.environment.losses(match.generator)
-    actions = match.learner.run(losses)
+    actions = match.learner.run(losses, match.mask)
     middle = sum(_problem_of(match.learner, Arms).loss_range) / 2
     filled = np.where(np.isnan(losses), middle, losses)
     paid = np.cumsum(filled[np.arange(len(actions)), actions])
@@ -132,7 +135,7 @@ def contextual_game(match: Match[ContextStream]) -> Outcome:
             f"The plan has features of dimension {problem.dimension}, the environment "
             f"{np.shape(contexts)[-1]}: the numbers must agree."
         )
-    actions = match.learner.run(losses, contexts=contexts)
+    actions = match.learner.run(losses, match.mask, contexts=contexts)
     regret = np.cumsum(means[np.arange(len(actions)), actions] - np.min(means, axis=1))
     return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"actions": actions})
 
@@ -140,7 +143,7 @@ def contextual_game(match: Match[ContextStream]) -> Outcome:
 def policies_game(match: Match[ContextStream]) -> Outcome:
     """Regret against the policy that was the best in hindsight; a distribution costs its mean."""
     advice, losses, means = match.environment.in_context(match.generator)
-    actions = match.learner.run(losses, contexts=advice)
+    actions = match.learner.run(losses, match.mask, contexts=advice)
     filled = np.where(np.isnan(losses), means, losses)
     paid = np.cumsum(filled[np.arange(len(actions)), actions])
     advice = np.asarray(advice)
@@ -173,10 +176,10 @@ def tracking_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
 
 def play_experts(match: Match[ExpertStream | ExpertAdversary]) -> tuple[FloatArray, IntArray]:
     """The losses that were dealt and the experts that were played."""
-    learner, environment = match.learner, match.environment
+    learner, environment, mask = match.learner, match.environment, match.mask
     if isinstance(environment, ExpertStream):
         losses = environment.losses(match.generator)
-        return losses, learner.run(losses)
+        return losses, learner.run(losses, mask)
     opponent = environment.start(match.generator)
     losses = np.empty((environment.horizon, environment.n))
     actions = np.empty(environment.horizon, dtype=np.int64)
@@ -184,12 +187,14 @@ def play_experts(match: Match[ExpertStream | ExpertAdversary]) -> tuple[FloatArr
     for t in range(environment.horizon):
         losses[t] = opponent.respond(previous)  # an adaptive adversary has seen the past, not this round
         previous = actions[t] = int(learner.play())
-        learner.observe(losses[t])
+        learner.observe(losses[t] if mask is None or mask[t] else None)
     return losses, actions
 
 
 def bandit_game(match: Match[BanditStream]) -> Outcome:
     """Regret against the best fixed point in hindsight; the opponent keeps what that needs."""
+    if match.mask is not None:
+        raise InvalidInput("A simulation of Bandit takes no late or missing feedback: its values come at once.")
     opponent = match.environment.start(match.generator)
     regret, first = [], 0
     for stop in match.checkpoints.tolist():
@@ -203,7 +208,7 @@ def convex_game(match: Match[ConvexStream]) -> Outcome:
     """Regret against the best fixed point of the whole stream, which is certified to 1e-8."""
     domain, loss = _problem_of(match.learner, Convex).domain, match.environment.loss
     data = match.environment.data(match.generator)
-    points = match.learner.run(data)
+    points = match.learner.run(data, match.mask)
     rows = loss.pack(data, domain.dimension, many=True)
     best = best_fixed_point(loss, data, domain)
     regret = np.cumsum(loss.values(points, rows) - loss.values(best.point, rows))
@@ -214,7 +219,7 @@ def lipschitz_game(match: Match[LipschitzStream]) -> Outcome:
     """Regret against the best point of a fine grid of the set, for losses that need not be convex."""
     problem = _problem_of(match.learner, Lipschitz)
     losses = match.environment.functions(match.generator)
-    points = match.learner.run(losses)
+    points = match.learner.run(losses, match.mask)
     axis = np.linspace(0.0, 1.0, GRID[problem.dimension])
     shares = np.stack(np.meshgrid(*[axis] * problem.dimension, indexing="ij"), axis=-1)
     grid = problem.place(shares.reshape(-1, problem.dimension))
@@ -231,9 +236,9 @@ def measure_game(match: Match[FeedbackStream]) -> Outcome:
         raise InvalidInput(f"simulate knows a {type(plan.problem).__name__} only as one of L2PMeasure.")
     rows = np.asarray(match.environment.feedback(match.generator), dtype=np.float64)
     best, loss, apart = plan.measure.best(rows), plan.measure.loss, []
-    for row in rows:
+    for number, row in enumerate(rows):
         apart.append(loss(match.learner.play(), row) - loss(best, row))
-        match.learner.observe(row)
+        match.learner.observe(row if match.mask is None or match.mask[number] else None)
     return Outcome(np.cumsum(apart)[match.checkpoints - 1], match.learner.switches)
 
 

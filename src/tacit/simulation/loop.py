@@ -1,12 +1,15 @@
 """The one simulation loop: shipped learners against environments, regret beside its certified bound.
 
 Simulations use replayable randomness, so their results can be made again and are stamped as not private.
+
+Feedback may come late or never. When within its window feedback comes changes no decision, so all that a simulation has
+to know of a round is whether its feedback comes in time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +18,36 @@ from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
-from tacit.runtime.doubling import Doubling
+from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
+from tacit.runtime.rounds import Absent
 from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
-from tacit.validation import FloatArray, IntArray, check_integer, invalid
+from tacit.validation import FloatArray, IntArray, check_integer, check_number, invalid
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """How feedback arrives, whatever it says.
+
+    Attributes:
+        late: feedback comes a number of rounds later, uniform from 0 to this; beyond the plan's delay it never counts.
+        missing: the share of the others that never comes.
+    """
+
+    late: int = 0
+    missing: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_integer("simulate", "late", self.late, at_least=0)
+        check_number("simulate", "missing", self.missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
+
+    def mask(self, rounds: int, delay: int, generator: np.random.Generator) -> Absent | None:
+        """Whether the feedback of each round comes in time (None: always)."""
+        if not self.missing and self.late <= delay:
+            return None
+        lateness = generator.integers(self.late + 1, size=rounds)
+        arrived: Absent = (lateness <= delay) & (generator.random(rounds) >= self.missing)
+        return arrived
 
 
 @dataclass(frozen=True)
@@ -33,6 +62,7 @@ class Simulation:
         switches: number of switches of each run, shape (runs,).
         seed: the seed of all runs.
         last: the last run's decisions, comparator and detected restarts, for pictures.
+        missing: rounds of each run whose feedback did not come in time, shape (runs,).
         oracle_calls: calls of the linear oracle in each run, shape (runs,), or None where there is no such oracle.
     """
 
@@ -43,6 +73,7 @@ class Simulation:
     switches: FloatArray
     seed: int
     last: dict[str, Any]
+    missing: FloatArray
     oracle_calls: FloatArray | None = None
 
     @property
@@ -70,18 +101,21 @@ class Simulation:
 
     @property
     def bound(self) -> float:
-        """The certified regret over the whole run."""
-        return certified_regret(self.plan, int(self.rounds[-1]))
+        """The certified regret over the whole run; a round without feedback adds what a round can cost."""
+        lost = float(np.mean(self.missing))
+        lost *= self.plan.trivial_regret / (self.plan.horizon or REFERENCE_ROUNDS) if lost else 0.0
+        return certified_regret(self.plan, int(self.rounds[-1])) + lost
 
     def summary(self) -> str:
         """Describe the result in a few lines."""
-        total, calls = int(self.rounds[-1]), ""
+        total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
+        silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
         if self.oracle_calls is not None:
-            calls = f"; mean oracle calls {np.mean(self.oracle_calls):,.1f}"
+            silent += f"; mean oracle calls {np.mean(self.oracle_calls):,.1f}"
         return (
             f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
             f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
-            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}{calls}\n"
+            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 
@@ -98,6 +132,7 @@ class Simulation:
             "standard_error": float(self.standard_error[-1]),
             "certified_bound": self.bound,
             "mean_switches": float(np.mean(self.switches)),
+            "mean_missing": float(np.mean(self.missing)),
             **calls,
         }
 
@@ -108,6 +143,8 @@ def simulate(
     *,
     runs: int = 20,
     seed: int = 0,
+    late: int = 0,
+    missing: float = 0.0,
     progress: bool | None = None,
 ) -> Simulation:
     """Run a plan against an environment several times and measure its regret.
@@ -121,6 +158,9 @@ def simulate(
             `tacit.environments.named.NAMED`); it must fit the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
+        late: feedback comes up to so many rounds later, at random; within the delay of the plan's problem that changes
+            nothing, and what is later than that never counts.
+        missing: the share of rounds whose feedback never comes. Regret is measured over all rounds.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = chosen_plan(plan)
@@ -131,11 +171,12 @@ def simulate(
     if isinstance(environment, str):
         environment = named_environment(environment, chosen.problem)
     game_for(chosen.problem, environment)  # raises if they do not fit
+    arrivals = Arrivals(late, missing)
     outcomes = []
     shown = Progress("simulating", progress)
     shown.expect(0, [environment.horizon] * runs)
     for run in range(runs):
-        outcomes.append(simulate_run(chosen, environment, seed, run))
+        outcomes.append(simulate_run(chosen, environment, seed, run, arrivals))
         shown.step(environment.horizon)
     return Simulation(
         plan=chosen,
@@ -145,6 +186,7 @@ def simulate(
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,
         last=outcomes[-1].detail,
+        missing=np.array([float(outcome.missing) for outcome in outcomes]),
         oracle_calls=_counted([outcome.oracle_calls for outcome in outcomes]),
     )
 
@@ -153,13 +195,21 @@ def _counted(calls: Sequence[int | None]) -> FloatArray | None:
     return None if None in calls else np.array([float(count or 0) for count in calls])
 
 
-def simulate_run(plan: Plan, environment: Environment, seed: int, run: int) -> Outcome:
+def simulate_run(
+    plan: Plan, environment: Environment, seed: int, run: int, arrivals: Arrivals | None = None
+) -> Outcome:
     """Run number `run` of a simulation: the same whether it is made alone or among others."""
     game = game_for(plan.problem, environment)
     source = Randomness.replayable(seed)
     learner = plan.start(source.child(f"learner {run}"))
     generator = source.child(f"environment {run}").stream("feedback")
-    return game.play(Match(learner, environment, generator, game.rounds(environment.horizon)))
+    rounds = game.rounds(environment.horizon)
+    mask = None
+    if arrivals is not None:
+        arriving = source.child(f"environment {run}").stream("arrivals")
+        mask = arrivals.mask(environment.horizon, plan.problem.delay, arriving)
+    outcome = game.play(Match(learner, environment, generator, rounds, mask))
+    return outcome if mask is None else replace(outcome, missing=int(np.sum(~mask)))
 
 
 def certified_regret(plan: Plan, rounds: int) -> float:
