@@ -17,14 +17,11 @@ from tacit.accounting import chain_profiles as smoothed_walk
 from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.algorithms.experts import HedgeOnSums
-from tacit.algorithms.experts.lazy_experts import LazyExperts
 from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
-from tacit.errors import PrivacyError
 from tacit.noise import noisy_vectors
 from tacit.problems import Experts
 from tacit.runtime import doubling
-from tacit.runtime.target import Target
 from tacit.verification import algorithms
 
 
@@ -50,20 +47,6 @@ def mixed_relations() -> Finding:
     zeroed = Guarantee(Pure(1.0), 0.0, "a noisy sum", "Laplace mechanism", relation=ZERO_OUT)
     whole = zeroed.as_replacement().compose(replace(zeroed, relation=REPLACE))
     return _compared("Laplace sums", "epsilon at delta=0", whole.epsilon(0.0), 3.0)
-
-
-def loud_epochs() -> Finding:
-    """Epochs louder than their target: the first loss decides between redraws of probability 1e-9 and 1 - e^-.3."""
-
-    def make(problem: Any) -> LazyExperts:
-        return LazyExperts(problem, eta=0.3, force=1e-9)
-
-    plan = doubling.Doubling(Experts(n=2, horizon=None), Target(1.0, 1e-6), make)
-    try:
-        certified = plan.guarantee.delta(1.0)
-    except PrivacyError:
-        certified = 1.0  # it promises nothing
-    return _compared("epochs", "delta at epsilon=1", certified, float(-np.expm1(-0.3) - np.e * 1e-9))
 
 
 def shown_epsilon() -> Finding:
@@ -102,18 +85,6 @@ def many_tosses() -> Finding:
     places = 0.3 * np.arange(-50, 51)
     exact = float(law @ np.maximum(0.0, -np.expm1(4.0 - places)))
     return _compared("fifty tosses", "delta at epsilon=4", chain.delta(4.0), exact)
-
-
-def curved_model() -> Finding:
-    """One logistic record or none at a tiny ridge, in one dimension: the density of the model is integrated."""
-    ridge, sigma, epsilon = 0.02, 4.0, 0.5
-    x = np.linspace(-1500.0, 1500.0, 300_001)
-    slope = 0.5 * (1 + np.tanh(-x / 2))
-    alone = np.exp(-((ridge * x / sigma) ** 2) / 2) * ridge
-    record = np.exp(-(((ridge * x - slope) / sigma) ** 2) / 2) * (ridge + slope * (1 - slope))
-    gap = np.maximum(record - np.exp(epsilon) * alone, 0).sum() * (x[1] - x[0]) / (np.sqrt(2 * np.pi) * sigma)
-    curve = linked_accounting.LinkedReleases(1 / sigma, 0.25 / ridge, False, 0.0)
-    return _compared("a model of one record", "delta at epsilon=.5", curve.delta(epsilon), float(gap) * (1 - 1e-6))
 
 
 def _no_curvature(honest: Any) -> Any:
@@ -258,7 +229,8 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "curvature forgotten where the loss is not steep", "stochastic",
-        swap(linked_accounting.LinkedReleases, "_linked", _no_curvature), curved_model,
+        swap(linked_accounting.LinkedReleases, "_linked", _no_curvature),
+        by_test("algorithms.stochastic.test_linked_accounting", "test_exact_integrals_stay_below", [], 0.05, 2.0),
     ),
     Control(
         "only the largest failure counts", "accounting", swap(composition._Found, "failure", _largest_failure),
@@ -274,7 +246,7 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "epochs not held to their target", "accounting", swap(doubling, "_covers", lambda honest: lambda *parts: True),
-        loud_epochs,
+        by_test("runtime.test_doubling", "test_an_epoch_beyond_the_target_never_begins"),
     ),
     Control(
         "cube noise that float64 cannot hold", "accounting",
