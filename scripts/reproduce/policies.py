@@ -6,18 +6,54 @@ python -m scripts.reproduce.policies [runs]
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 
 import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import tacit
 from tacit.algorithms import PolicyArms, Responses
-from tacit.environments import DigitPolicies, NeedlePolicy, SkilledPolicies
+from tacit.environments import NeedlePolicy, SkilledPolicies
+from tacit.environments.environment import InContext
 from tacit.environments.policies import PoliciesWorld
 from tacit.runtime.plan import Plan
 
 ROUNDS = 100_000
+
+
+class DigitPolicies(PoliciesWorld):
+    """Classifiers of handwritten digits, trained on few images each: which one answers? A wrong digit costs 1.
+
+    Logistic regressions, trees and nearest neighbours take turns; they are trained on disjoint parts of 8 to 40 of
+    1,200 images of scikit-learn's digits. The stream draws from the other images.
+    """
+
+    def in_context(self, generator: np.random.Generator) -> InContext:
+        answers, digits = self._answers
+        drawn = generator.integers(len(digits), size=self.horizon)
+        losses = self._where(digits[drawn], 0.0, 1.0)
+        return InContext(answers[drawn], losses, losses)
+
+    @cached_property
+    def _answers(self) -> tuple[np.ndarray, np.ndarray]:
+        """What each classifier says to each of 597 images, and the digits."""
+        images, digits = load_digits(return_X_y=True)
+        order = 811 * np.arange(len(digits)) % len(digits)  # neighbours come from one writer
+        train, rest = order[:1200], order[1200:]
+        sizes = np.linspace(8, 40, self.n).astype(int)
+        answers = np.empty((len(rest), self.n), dtype=np.int64)
+        for policy, (size, end) in enumerate(zip(sizes.tolist(), np.cumsum(sizes).tolist(), strict=True)):
+            kinds = (LogisticRegression(max_iter=500), DecisionTreeClassifier(random_state=0), KNeighborsClassifier(1))
+            part = train[end - size : end]
+            answers[:, policy] = kinds[policy % 3].fit(images[part] / 16, digits[part]).predict(images[rest] / 16)
+        return answers, digits[rest].astype(np.int64)
+
+
 WORLDS: dict[str, tuple[PoliciesWorld, tuple[float, ...]]] = {
-    "digits, N = 50, K = 10": (DigitPolicies(50, ROUNDS), (0.3, 1.0, 3.0)),
+    "digits, N = 50, K = 10": (DigitPolicies(50, ROUNDS, 10), (0.3, 1.0, 3.0)),
     "skilled, N = 100, K = 6": (SkilledPolicies(100, ROUNDS, 6), (0.3, 1.0, 3.0)),
     "skilled, N = 1000, K = 6, T = 3e4": (SkilledPolicies(1000, 30_000, 6), (1.0,)),
     "needle, gap .08, N = 100, K = 6": (NeedlePolicy(100, ROUNDS, 6, 0.08), (1.0,)),

@@ -1,6 +1,6 @@
 import json
 
-from cli.command import run_command
+from cli.command import refused, run_command
 
 
 def test_json_has_the_promised_shape(capsys):
@@ -59,8 +59,7 @@ def test_one_pass_by_what_is_declared(capsys):
     assert "initial=(0.1, 0.0, 0.0, 0.0, -0.1)" in started["parameters"]["learner"]
     confident = bound("--confidence", "0.95")
     assert "ConfidentBetting" in confident["parameters"]["learner"]
-    assert run_command(*STOCHASTIC, "--initial", "0.1;2") == 2
-    assert "--initial must be numbers" in capsys.readouterr().err
+    assert "--initial must be numbers" in refused(capsys, *STOCHASTIC, "--initial", "0.1;2")
 
 
 def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
@@ -71,8 +70,7 @@ def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
     means = [candidate["simulated_regret"] for candidate in answer["candidates"]]
     assert means == sorted(means)
     assert answer["ranked_by"] == "mean of 2 runs in BernoulliGap, 200 rounds"
-    assert run_command(*arguments[:-3], "coins") == 2
-    assert "must be 'gap', 'switching'" in capsys.readouterr().err
+    assert "must be 'gap', 'switching'" in refused(capsys, *arguments[:-3], "coins")
 
 
 def test_arms_have_no_adaptive_adversary(capsys):

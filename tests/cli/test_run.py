@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tacit
-from cli.command import run_command
+from cli.command import refused, run_command
 
 LOSSES = np.array([[0.0, 1.0, 0.5], [0.25, 0.75, 0.5], [1.0, 0.0, 0.5]] * 30)
 COMMON = ("--epsilon", "1", "--delta", "1e-6", "--seed", "3")
@@ -54,14 +54,13 @@ def test_every_format_gives_the_same_decisions(kind, tmp_path, capsys):
 
 
 def test_missing_file_unknown_format_and_too_many_rows(tmp_path, capsys):
-    assert run_command("run", "experts", *COMMON, "--input", str(tmp_path / "none.csv")) == 2
-    assert "There is no file" in capsys.readouterr().err
+    assert "There is no file" in refused(capsys, "run", "experts", *COMMON, "--input", str(tmp_path / "none.csv"))
     path = tmp_path / "losses.csv"
     path.write_text(csv_text())
-    assert run_command("run", "experts", *COMMON, "--input", str(path), "--format", "xml") == 2
-    assert "csv or ndjson" in capsys.readouterr().err
-    assert run_command("run", "experts", *COMMON, "--input", str(path), "--horizon", "10") == 2
-    assert "more than the 10 rounds" in capsys.readouterr().err
+    assert "csv or ndjson" in refused(capsys, "run", "experts", *COMMON, "--input", str(path), "--format", "xml")
+    assert "more than the 10 rounds" in refused(
+        capsys, "run", "experts", *COMMON, "--input", str(path), "--horizon", "10"
+    )
 
 
 def test_decision_comes_before_its_losses():

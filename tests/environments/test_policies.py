@@ -6,7 +6,7 @@ import pytest
 import tacit
 from tacit import InvalidInput, Randomness
 from tacit.algorithms import Responses
-from tacit.environments import DigitPolicies, NeedlePolicy, SkilledPolicies
+from tacit.environments import NeedlePolicy, SkilledPolicies
 from tacit.simulation.loop import simulate_run
 
 ROUNDS = 6_000
@@ -51,14 +51,6 @@ def test_a_lonely_policy_is_alone():
     assert np.all(stream.contexts[:, 1:] < 3)
 
 
-def test_digits_are_answered_by_classifiers():
-    stream = dealt(DigitPolicies(50, ROUNDS))
-    assert np.all(stream.losses.sum(axis=1) == 9)  # one digit is right
-    wrong = followed(stream)
-    assert 0.1 < wrong.min() < 0.25
-    assert 0.6 < wrong.max() < 0.95
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -66,8 +58,6 @@ def test_digits_are_answered_by_classifiers():
         (lambda: NeedlePolicy(3, 10, 2, 0.7), "'gap'"),
         (lambda: NeedlePolicy(3, 10, 2, shape="alone"), "'shape'"),
         (lambda: SkilledPolicies(3, 10, 2, means=(0.1, 1.2)), "'means'"),
-        (lambda: DigitPolicies(51, 10), "'n'"),
-        (lambda: DigitPolicies(5, 10, 3), "'actions'"),
     ],
 )
 def test_other_worlds_are_refused(make, words):

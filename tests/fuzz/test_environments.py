@@ -23,7 +23,6 @@ STREAMS = {
     worlds.DriftingArms: nearly(n=3, horizon=20, cycles=1.0),
     worlds.SkilledPolicies: nearly(n=3, horizon=20, actions=2, skill=0.5, means=(0.1, 0.8)),
     worlds.NeedlePolicy: nearly(n=3, horizon=20, actions=2, gap=0.1, shape=one_of("guessing", "turning", "lonely")),
-    worlds.DigitPolicies: nearly(n=3, horizon=20, actions=10),
     worlds.LinearContexts: nearly(
         n=3, horizon=20, dimension=one_of(1, 4), shape=one_of("sphere", "one-hot", "shrunk", "gap one"), radius=0.4,
         gap=0.05, missing=0.0,

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from attacks import rows
-from planted_bugs.catalogue import Control, both, swap
+from planted_bugs.catalogue import Control, swap
 from planted_bugs.tested import by_test, service
 from tacit.accounting.ledger import Ledger
 from tacit.auditing.report import Finding
 from tacit.server import http, routes
-from tacit.server.learners import Accounts
 from tacit.server.page.watch import Events
 from tacit.server.tokens import Token
 from tacit.store.ledgers import StoredLedger
@@ -61,10 +60,7 @@ CONTROLS = (
     ),
     Control(
         "accounts are composed for every reader", "service",
-        both(
-            swap(Accounts, "read", lambda honest: lambda self: honest(Accounts(self._store))),
-            swap(StoredLedger, "to_dict", lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)}),
-        ),
+        swap(StoredLedger, "to_dict", lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)}),
         by_test(
             "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
         ),

@@ -12,7 +12,6 @@ import pytest
 from tacit_sdk import Client, PersonSecret
 
 from server.running import running
-from tacit.store import engines
 
 pytest.importorskip("tacit.server.experiments", reason="this service has no experiments")
 served = pytest.importorskip("tacit.experiments.policy")
@@ -36,10 +35,7 @@ console.log(JSON.stringify({ decisions, sent, counters: client.counters() }));
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    before = engines.PRAGMAS
-    engines.PRAGMAS = (*before, "synchronous=OFF")
-    with running(tmp_path_factory.mktemp("service") / "decisions.db") as found:
-        engines.PRAGMAS = before
+    with running(tmp_path_factory.mktemp("service") / "decisions.db", quick=True) as found:
         yield found
 
 

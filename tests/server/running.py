@@ -8,7 +8,8 @@ import sys
 import threading
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from unittest.mock import patch
 
 import tacit
 from tacit.experiments.experiments import Experiments
@@ -16,6 +17,7 @@ from tacit.server import server
 from tacit.server.app import create_app
 from tacit.server.http import Limits
 from tacit.server.tokens import SCOPES, Tokens
+from tacit.store import engines
 
 PROBLEM = {"kind": "experts", "n": 3, "horizon": 400, "delay": 20}
 BODY = {"name": "home", "problem": PROBLEM, "epsilon": 1.0, "delta": 1e-6}
@@ -65,15 +67,21 @@ class Service:
         return answer
 
 
+def unsynced():
+    """A block in which stores are opened that no power failure threatens."""
+    return patch.object(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))
+
+
 @contextmanager
-def running(path, **limits):
-    """A service in a thread; ends by itself."""
+def running(path, *, quick=False, **limits):
+    """A service in a thread; ends by itself. A quick one syncs nothing; other stores do."""
     allowed = Limits(**limits)
-    with tacit.Store(path) as store, server.listening("127.0.0.1", 0) as listener:
-        token = Tokens(store).make(list(SCOPES))
-        experiments = Experiments(store)
-        app = create_app(store, allowed, experiments)
-        running = server.Server(server.configured(app, allowed))
+    with ExitStack() as stack:
+        with unsynced() if quick else nullcontext():  # connections that are open stay as they are
+            store = stack.enter_context(tacit.Store(path))
+            experiments = Experiments(store)
+        token, listener = Tokens(store).make(list(SCOPES)), stack.enter_context(server.listening("127.0.0.1", 0))
+        running = server.Server(server.configured(create_app(store, allowed, experiments), allowed))
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
         try:

@@ -9,7 +9,7 @@ import time
 import urllib.request
 from unittest.mock import patch
 
-from cli.command import run_command
+from cli.command import refused
 from tacit.server import demo
 
 
@@ -77,5 +77,4 @@ def test_the_browser_gets_an_address_that_signs_in():
 
 def test_a_store_or_the_demo(capsys):
     for options, words in (([], "needs --store FILE, or --demo"), (["--demo", "--store", "x.db"], "not both")):
-        assert run_command("serve", *options) == 2
-        assert words in capsys.readouterr().err
+        assert words in refused(capsys, "serve", *options)

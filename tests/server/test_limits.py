@@ -23,16 +23,10 @@ HEAD = "POST /v1/learners/home/decisions HTTP/1.1\r\nHost: x\r\nAuthorization: B
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory):
     """A service with narrow limits."""
-    before, engines.PRAGMAS = engines.PRAGMAS, (*engines.PRAGMAS, "synchronous=OFF")
     limits = {"body": 2000, "seconds": 1.5, "patience": 0.7}
-    try:
-        with running(tmp_path_factory.mktemp("limits") / "a.db", **limits) as found:
-            found.store.open(
-                "home", tacit.Experts(n=3, horizon=400), epsilon=1.0, delta=1e-6
-            )  # planned in its own time
-            yield found
-    finally:
-        engines.PRAGMAS = before
+    with running(tmp_path_factory.mktemp("limits") / "a.db", quick=True, **limits) as found:
+        found.store.open("home", tacit.Experts(n=3, horizon=400), epsilon=1.0, delta=1e-6)  # planned in its own time
+        yield found
 
 
 def talk(service, *pieces, pause=0.0, enough=None):

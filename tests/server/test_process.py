@@ -14,7 +14,7 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 import tacit
-from cli.command import run_command
+from cli.command import refused, run_command
 from server.running import start
 from tacit.cli.service import token_command
 from tacit.errors import StoreError
@@ -141,20 +141,21 @@ def test_a_store_that_is_served_is_free_when_its_service_is_gone(tmp_path):
 
 def test_bad_places_are_refused_in_one_sentence(tmp_path, capsys):
     store = str(tmp_path / "a.db")
-    assert run_command("serve", "--store", store, "--host", "256.0.0.1", "--port", "1") == 2
-    assert "cannot listen at 256.0.0.1" in capsys.readouterr().err
+    assert "cannot listen at 256.0.0.1" in refused(
+        capsys, "serve", "--store", store, "--host", "256.0.0.1", "--port", "1"
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert run_command("serve", "--store", store, "--port", str(taken.getsockname()[1])) == 2
     assert capsys.readouterr().err.startswith("Error: The service cannot listen at 127.0.0.1")
-    assert run_command("serve", "--store", str(tmp_path / "no" / "a.db")) == 2
-    assert "There is no folder" in capsys.readouterr().err
+    assert "There is no folder" in refused(capsys, "serve", "--store", str(tmp_path / "no" / "a.db"))
 
 
 @pytest.mark.parametrize("module", ["fastapi", "uvicorn", "prometheus_client"])
 def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, module, None)
-    assert run_command("serve", "--store", str(tmp_path / "a.db")) == 2
-    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'" in capsys.readouterr().err
+    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'" in refused(
+        capsys, "serve", "--store", str(tmp_path / "a.db")
+    )
     assert not os.listdir(tmp_path)
 
 
@@ -168,8 +169,7 @@ def test_an_older_copy_is_refused_before_anything_is_served(place, capsys):
         older.write_bytes(path.read_bytes())
         store.open("home").decide()
     path.write_bytes(older.read_bytes())
-    assert run_command("serve", "--store", str(path), "--port", "0") == 2
-    assert "an earlier copy was put back" in capsys.readouterr().err
+    assert "an earlier copy was put back" in refused(capsys, "serve", "--store", str(path), "--port", "0")
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,5 @@ def test_what_to_type_for_a_token_names_the_store_and_no_password(store, shown):
 @pytest.mark.parametrize("options", [["--list"], ["--revoke", "1"]])
 def test_no_store_is_made_to_look_for_tokens(options, tmp_path, capsys):
     path = tmp_path / "none.db"
-    assert run_command("token", "--store", str(path), *options) == 2
-    assert "There is no store" in capsys.readouterr().err
+    assert "There is no store" in refused(capsys, "token", "--store", str(path), *options)
     assert not list(tmp_path.iterdir())

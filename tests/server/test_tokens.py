@@ -20,6 +20,21 @@ ROUTES = [
     ("POST", "/v1/learners/home/rounds/0/feedback", "feedback"),
     ("GET", "/v1/learners/home", "read"),
     ("GET", "/v1/ledger", "read"),
+    ("POST", "/v1/experiments", "admin"),
+    ("GET", "/v1/experiments", "read"),
+    ("GET", "/v1/experiments/home", "read"),
+    ("POST", "/v1/experiments/home/start", "admin"),
+    ("POST", "/v1/experiments/home/stop", "admin"),
+    ("POST", "/v1/experiments/home/kill", "admin"),
+    ("PATCH", "/v1/experiments/home/arms", "admin"),
+    ("GET", "/v1/experiments/home/policy", "sdk"),
+    ("GET", "/v1/experiments/home/kills", "sdk"),
+    ("POST", "/v1/experiments/home/replies", "sdk"),
+    ("GET", "/v1/experiments/home/results", "read"),
+    ("GET", "/v1/experiments/home/contract", "read"),
+    ("POST", "/v1/erasures", "privacy"),
+    ("POST", "/v1/ledgers", "admin"),
+    ("GET", "/v1/ledgers", "read"),
 ]
 
 

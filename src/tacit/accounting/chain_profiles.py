@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from math import ceil, cosh, exp, expm1, floor, inf, isfinite, isinf, log, log1p, pi, sinh, sqrt, tanh
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -449,17 +449,8 @@ class WorstDraws:
 Profile = Callable[[FloatArray], FloatArray]
 
 
-class Walk(Protocol):
-    """The profile of all tosses that hold none of a person's rounds."""
-
-    def __call__(self, epsilon: FloatArray) -> FloatArray:
-        """An upper bound at each of these epsilons."""
-
-    def kept_and_drawn(self, kept: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The same at the epsilons `kept`, and with one draw more at the epsilons `drawn`."""
-
-
-Walks = Callable[[Draws], Walk]
+# Makes the profile of all tosses that hold none of a person's rounds.
+Walks = Callable[[Draws], "SmoothedWalk | WorstDraws | _Nothing"]
 
 # Kappa is a power of this: of a fixed grid, so that epsilon and delta agree.
 _RATIO, _LEAST_POWER = 1.15, -3

@@ -7,7 +7,7 @@ from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayD
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
-from tacit.environments.policies import DigitPolicies, NeedlePolicy, SkilledPolicies
+from tacit.environments.policies import NeedlePolicy, SkilledPolicies
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "ClickArms",
     "DecoyArms",
     "DigitContexts",
-    "DigitPolicies",
     "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",

@@ -190,7 +190,6 @@ class DriftingArms(OptionsWorld):
     _between = (("cycles", 0.0, 1e6),)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         time = np.arange(self.horizon)[:, None] / self.horizon
         means = 0.5 + 0.2 * np.sin(2 * pi * (self.cycles * time + np.arange(self.n) / self.n))

@@ -116,7 +116,6 @@ class MovingTarget(RoundsWorld):
         return Bandit(domain=self.domain, horizon=self.horizon, value_range=(0.0, reach), margin=self.margin)
 
     def start(self, generator: np.random.Generator) -> MovingTargetOpponent:
-        """Draw the targets."""
         return MovingTargetOpponent(self, generator)
 
 
@@ -218,7 +217,6 @@ class Routing(RoundsWorld):
         return Bandit(domain=domain, horizon=self.horizon, lipschitz=steepest)
 
     def start(self, generator: np.random.Generator) -> RoutingOpponent:
-        """Draw the times."""
         return RoutingOpponent(self, generator)
 
 

@@ -167,7 +167,6 @@ class ReplayData:
         return int(self._rows.shape[1])
 
     def data(self, generator: np.random.Generator) -> Data:
-        """Give the recording."""
         return self._kept
 
 

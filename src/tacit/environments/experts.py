@@ -32,7 +32,6 @@ class BernoulliGap(OptionsWorld):
         check_integer("BernoulliGap", "best", self.best, at_least=0, at_most=self.n - 1)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         means = np.full(self.n, self.mean)
         means[self.best] -= self.gap
@@ -54,7 +53,6 @@ class SwitchingAdversary(OptionsWorld):
         check_integer("SwitchingAdversary", "phase", self.phase)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         flips = generator.random(self.horizon) < 1 / self.phase
         side = np.cumsum(flips) % 2
@@ -93,5 +91,4 @@ class Replay:
         return int(np.shape(self.matrix)[1])
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Give the recording."""
         return np.asarray(self.matrix, dtype=np.float64)

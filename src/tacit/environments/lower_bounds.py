@@ -35,7 +35,6 @@ class PerfectExpert(OptionsWorld):
         check_integer("PerfectExpert", "phases", self.phases, at_most=self.horizon)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         perfect = generator.integers(self.n, size=self.phases)
         phase = np.minimum(np.arange(self.horizon) // (self.horizon // self.phases), self.phases - 1)
@@ -47,7 +46,6 @@ class FairCoins(OptionsWorld):
     """Every loss is a fair coin: no learner loses less than 1/2 a round on average, the best of N experts does."""
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw a stream, shape (horizon, n)."""
         self._check_size()
         return generator.integers(0, 2, size=(self.horizon, self.n)).astype(np.float64)
 

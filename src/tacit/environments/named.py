@@ -16,7 +16,7 @@ from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
-from tacit.environments.policies import DigitPolicies, NeedlePolicy, SkilledPolicies
+from tacit.environments.policies import NeedlePolicy, SkilledPolicies
 from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Tracking
@@ -154,7 +154,6 @@ NAMED: dict[type[Problem], dict[str, Maker]] = {
             partial(NeedlePolicy, gap=0.2, shape="turning")
         ),  # actions take turns, and one policy knows it
         "lonely": sized(partial(NeedlePolicy, gap=0.2, shape="lonely")),  # the best policy agrees with nobody
-        "digits": sized(DigitPolicies),  # up to 50 classifiers of handwritten digits, ten actions
     },
     ContextualArms: {**{shape: linear(shape) for shape in SHAPES}, "digits": digits},
     Lipschitz: {"pricing": pricing},

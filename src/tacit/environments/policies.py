@@ -7,14 +7,13 @@ loss of each row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_table, real_array, require
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_table, real_array
 
 
 @dataclass(frozen=True)
@@ -22,17 +21,14 @@ class PoliciesWorld(OptionsWorld):
     """Recommendations of `n` policies among `actions` actions.
 
     Attributes:
-        n: number of policies.
-        horizon: number of rounds.
         actions: number of actions.
     """
 
     actions: int
-    _fewest_actions: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer(type(self).__name__, "actions", self.actions, at_least=self._fewest_actions)
+        check_integer(type(self).__name__, "actions", self.actions, at_least=2)
 
     def _uniform(self, generator: np.random.Generator) -> IntArray:
         """Recommend actions at random, shape (horizon, n)."""
@@ -70,7 +66,6 @@ class SkilledPolicies(PoliciesWorld):
         object.__setattr__(self, "means", tuple(means.tolist()))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
         advice = self._uniform(generator)
         good = generator.integers(self.actions, size=self.horizon)
         knows = generator.random(advice.shape) < np.linspace(self.skill, 0.0, self.n)
@@ -96,7 +91,6 @@ class NeedlePolicy(PoliciesWorld):
         check_choice("NeedlePolicy", "shape", self.shape, ("guessing", "turning", "lonely"))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
         advice, low, high = self._uniform(generator), 0.5 - self.gap, 0.5
         if self.shape == "turning":
             advice[:, 0] = np.arange(self.horizon) % self.actions
@@ -105,56 +99,3 @@ class NeedlePolicy(PoliciesWorld):
             advice %= self.actions - 1
             advice[:, 0] = self.actions - 1
         return _coins(advice, self._where(advice[:, 0], low, high), generator)
-
-
-@dataclass(frozen=True)
-class DigitPolicies(PoliciesWorld):
-    """Classifiers of handwritten digits, trained on few images each: which one answers? A wrong digit costs 1.
-
-    Logistic regressions, trees and nearest neighbours take turns; they are trained on disjoint parts of 8 to 40 of
-    1,200 images of scikit-learn's digits. The stream draws from the other images.
-
-    Attributes:
-        n: number of classifiers, at most 50.
-        actions: the ten digits.
-    """
-
-    n: int = 50
-    horizon: int = 10_000
-    actions: int = 10
-    _fewest_actions: ClassVar[int] = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("DigitPolicies", "n", self.n, at_most=50)
-        check_integer("DigitPolicies", "actions", self.actions, at_least=10, at_most=10)
-
-    def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw a stream."""
-        check_table("DigitPolicies", self.horizon, self.n + 2 * self.actions)
-        answers, digits = _answers()
-        drawn = generator.integers(len(digits), size=self.horizon)
-        losses = self._where(digits[drawn], 0.0, 1.0)
-        return InContext(answers[drawn, : self.n], losses, losses)
-
-
-@lru_cache(maxsize=1)
-def _answers() -> tuple[IntArray, IntArray]:
-    """What each of 50 classifiers says to each of 597 images, and the digits."""
-    require("sklearn", "sklearn")
-    from sklearn.datasets import load_digits
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.tree import DecisionTreeClassifier
-
-    images, digits = load_digits(return_X_y=True)
-    order = 811 * np.arange(len(digits)) % len(digits)  # neighbours come from one writer
-    train, rest = order[:1200], order[1200:]
-    sizes = np.linspace(8, 40, 50).astype(int)
-    ends = np.cumsum(sizes)
-    answers = np.empty((len(rest), 50), dtype=np.int64)
-    for policy, (size, end) in enumerate(zip(sizes.tolist(), ends.tolist(), strict=True)):
-        kinds = (LogisticRegression(max_iter=500), DecisionTreeClassifier(random_state=0), KNeighborsClassifier(1))
-        part = train[end - size : end]
-        answers[:, policy] = kinds[policy % 3].fit(images[part] / 16, digits[part]).predict(images[rest] / 16)
-    return answers, digits[rest].astype(np.int64)

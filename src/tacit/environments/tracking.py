@@ -61,7 +61,6 @@ class ShiftingBernoulli(OptionsWorld):
         return np.cumsum(steps) % self.n
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw the whole stream, shape (horizon, n)."""
         self._check_size()
         stretch = np.searchsorted(np.asarray(self.changes), np.arange(self.horizon), side="right")
         best = self.best(generator)[stretch]
@@ -107,7 +106,6 @@ class DriftingLosses(OptionsWorld):
         return result
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw the whole stream, shape (horizon, n)."""
         means = self.means()
         # The clip only removes the last bit of rounding: swing + noise is at most 1/2.
         return np.clip(means + generator.uniform(-self.noise, self.noise, means.shape), 0.0, 1.0)
@@ -127,7 +125,6 @@ class PenaliseHeld(OptionsWorld):
     _between = (("mean", 0.0, 1.0),)
 
     def start(self, generator: np.random.Generator) -> PenaliseHeldOpponent:
-        """A fresh opponent."""
         self._check_size()
         return PenaliseHeldOpponent(self, generator)
 
@@ -140,7 +137,6 @@ class PenaliseHeldOpponent:
         self._generator = generator
 
     def respond(self, action: int | None) -> FloatArray:
-        """The losses of the next round, given the action of the previous one."""
         if action is not None:
             check_integer("PenaliseHeld", "action", action, at_least=0, at_most=self._environment.n - 1)
         losses = (self._generator.random(self._environment.n) < self._environment.mean).astype(np.float64)
@@ -178,7 +174,6 @@ class FingerprintPhases:
         return -(-self.horizon // (self.switches + 1))
 
     def start(self, generator: np.random.Generator) -> FingerprintOpponent:
-        """A fresh opponent."""
         check_table("FingerprintPhases", self.horizon, self.n)
         return FingerprintOpponent(self, generator)
 
@@ -193,7 +188,6 @@ class FingerprintOpponent:
         self._round = 0
 
     def respond(self, action: int | None) -> FloatArray:
-        """The losses of the next round, given the action of the previous one."""
         if action is not None:
             check_integer("FingerprintPhases", "action", action, at_least=0, at_most=self._environment.n - 1)
         if self._round % self._environment.length == 0:

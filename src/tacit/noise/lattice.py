@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, check_dimension, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 
 LOSS_UNITS = 2**24
 LARGEST_UNITS = 2**30
@@ -103,8 +103,6 @@ def l1_units(units: int, dimension: int) -> int:
 
     With it, two-sided geometric noise serves vectors of bounded l2 norm under pure differential privacy.
     """
-    check_integer("l1_units", "units", units)
-    check_dimension("l1_units", "dimension", dimension)
     return isqrt(dimension * units * units)
 
 
@@ -138,8 +136,6 @@ def joint_shift(units: int, dimension: int, *, replace: bool) -> float:
     alpha^2 (2 + 2 c), largest at c = alpha^2/2: (alpha^2 + 2)/sqrt(2). Each of the d(d+3)/2 coordinates lost less than
     1.01 when it became whole.
     """
-    check_integer("joint_shift", "units", units)
-    check_dimension("joint_shift", "dimension", dimension)
     square, coordinates = cross_ratio(replace) ** 2, dimension * (dimension + 3) // 2
     moved = (square + 2) / sqrt(2.0) if replace else sqrt(1 + square)
     return _above(moved * units + (1 + replace) * 1.01 * sqrt(coordinates))
@@ -147,7 +143,7 @@ def joint_shift(units: int, dimension: int, *, replace: bool) -> float:
 
 def symmetric_matrix(coordinates: FloatArray, dimension: int) -> FloatArray:
     """Compute the symmetric matrix whose upper triangle is given as `quantise_outer_products` orders and weighs it."""
-    row, column = np.triu_indices(check_dimension("symmetric_matrix", "dimension", dimension))
+    row, column = np.triu_indices(dimension)
     matrix = np.zeros((dimension, dimension))
     matrix[row, column] = matrix[column, row] = np.where(row == column, 1.0, sqrt(0.5)) * coordinates
     return matrix
@@ -172,8 +168,6 @@ def moments_shift(units: int, features: int, *, replace: bool) -> float:
 
     For z, y in [-1, 1]: (z-y)^2 (1 + (z+y)^2) <= 4 and z^2 + (z^2 - 1/2)^2 <= 5/4; the floor adds at most 1.
     """
-    check_integer("moments_shift", "units", units)
-    check_dimension("moments_shift", "features", features)
     return _above((2.0 * units + 1.0 if replace else 1.12 * units + 1.0) * sqrt(features))
 
 

@@ -3,9 +3,8 @@
 from tacit.problems.contextual import ContextualArms
 from tacit.problems.lipschitz import Lipschitz
 from tacit.problems.options import Arms, Experts, Options, Policies, Tracking
-from tacit.problems.points import Bandit, Convex
+from tacit.problems.points import Bandit, Convex, Stochastic
 from tacit.problems.problem import ADVERSARIES, Problem
-from tacit.problems.stochastic import Stochastic
 
 __all__ = [
     "ADVERSARIES",

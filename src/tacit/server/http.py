@@ -400,9 +400,7 @@ class Gate:
     def _problem(self, error: Exception, read: bool) -> Problem:
         """Say what became of a request; of a defect the kind and place are logged, not its text, which may be private.
 
-        Args:
-            error: what ended the request.
-            read: whether its body was there; if not, the connection is closed, as the rest of the body is not read.
+        If its body was not read, the connection is closed.
         """
         if not read and isinstance(error, Problem):
             return Problem(error.status, error.detail, {"Connection": "close"})

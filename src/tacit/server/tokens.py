@@ -61,13 +61,7 @@ class Tokens:
         self._database = store.database
 
     def make(self, scopes: object, *, name: str = "", days: float | None = None) -> str:
-        """A new token, which nobody can see again.
-
-        Args:
-            scopes: what it may do: some of "decide", "feedback", "read", "admin", "sdk", "privacy".
-            name: whose it is, for `list`.
-            days: after how many days it ends (None: never).
-        """
+        """A new token of these scopes, which nobody can see again; it ends after so many days (None: never)."""
         chosen = check_scopes(scopes)
         if not (isinstance(name, str) and len(name) <= LONGEST_NAME and (name.isprintable() or not name)):
             raise invalid("token", "name", f"a printable text of at most {LONGEST_NAME} characters", name)

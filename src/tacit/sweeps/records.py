@@ -117,7 +117,7 @@ SHARED = ("problem", "world", "horizon", "epsilon", "delta", "algorithm", "chose
 
 def schema() -> Any:
     """The Arrow schema of a row."""
-    pa = require("pyarrow", "cli")
+    pa = require("pyarrow", "sweeps")
     kinds = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
     kinds |= {f"list<{name}>": pa.list_(kind) for name, kind in list(kinds.items())}
     return pa.schema(
@@ -127,13 +127,13 @@ def schema() -> Any:
 
 def make_table(rows: Sequence[dict[str, Any]]) -> Any:
     """An Arrow table of rows."""
-    return require("pyarrow", "cli").Table.from_pylist(list(rows), schema=schema())
+    return require("pyarrow", "sweeps").Table.from_pylist(list(rows), schema=schema())
 
 
 def read_tables(path: Path) -> list[Any]:
     """The whole parts of a folder, or the one file."""
-    require("pyarrow", "cli")
-    parquet = require("pyarrow.parquet", "cli")
+    require("pyarrow", "sweeps")
+    parquet = require("pyarrow.parquet", "sweeps")
     files = sorted(path.glob("part-*.parquet")) if path.is_dir() else [path]
     tables = []
     for file in files:
@@ -178,7 +178,7 @@ class Store:
         """Add a part: whole or not at all."""
         temporary = self.path / f".{name}.{os.getpid()}.tmp"
         with temporary.open("wb") as file:
-            require("pyarrow.parquet", "cli").write_table(table, file, compression="zstd")
+            require("pyarrow.parquet", "sweeps").write_table(table, file, compression="zstd")
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path / f"part-{name}.parquet")
@@ -259,7 +259,7 @@ class Sweep:
         tables = read_tables(target)
         if not sum(len(table) for table in tables):
             raise InvalidInput(f"{target} has no rows yet.")
-        return cls(distinct(require("pyarrow", "cli").concat_tables(tables)), target)
+        return cls(distinct(require("pyarrow", "sweeps").concat_tables(tables)), target)
 
     def __len__(self) -> int:
         return len(self.table)

@@ -83,12 +83,9 @@ class Facts:
         values = self._content.get(name)
         if not isinstance(values, list):
             raise self._wrong(name, "a list of numbers")
-        if signed:
-            negative = [isinstance(value, int | float) and value < 0 for value in values]
-            sizes = [-value if below else value for value, below in zip(values, negative, strict=True)]
-            lengths = Facts({name: sizes}, self._where).numbers(name)
-            return [-length if below else length for length, below in zip(lengths, negative, strict=True)]
-        return [Facts({name: value}, self._where).number(name) for value in values]
+        signs = [-1 if signed and isinstance(value, int | float) and value < 0 else 1 for value in values]
+        sizes = [-value if sign < 0 else value for value, sign in zip(values, signs, strict=True)]
+        return [sign * Facts({name: size}, self._where).number(name) for size, sign in zip(sizes, signs, strict=True)]
 
     def parts(self, name: str) -> list[Facts]:
         values = self._content.get(name)

@@ -8,6 +8,7 @@ N(0, sigma^2), two-sided geometric ones cost their rate a step in l1, cube noise
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isqrt
 
 import mpmath as mp
@@ -39,10 +40,11 @@ def sum_leak(noise: Facts, mechanism: Facts, shift: Shift, streams: int) -> Leak
     return PureLeak(streams * mp.mpf(noise.number("rate")) * levels * (one + shift.floors(law)))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Shift:
     """By how many steps of the lattice one person moves the sum of all records.
 
-    Args:
+    Attributes:
         losses: whether records are losses in a range that measures `units` steps, or vectors of that l2 norm.
         units: steps in the largest record.
         dimension: coordinates.
@@ -53,21 +55,14 @@ class Shift:
         grows: whether the step of the lattice grows along the stream; nodes of a tree are then rounded down.
     """
 
-    def __init__(
-        self,
-        *,
-        losses: bool,
-        units: int,
-        dimension: int,
-        sides: int,
-        people: int,
-        apart: bool = True,
-        separation: int = 1,
-        grows: bool = False,
-    ) -> None:
-        self.losses, self.units, self.dimension = losses, units, dimension
-        self.sides, self.people, self.apart = sides, people, apart
-        self.grows, self.separation = grows, separation
+    losses: bool
+    units: int
+    dimension: int
+    sides: int
+    people: int
+    apart: bool = True
+    separation: int = 1
+    grows: bool = False
 
     def floors(self, law: str) -> int:
         """By how many steps rounding a node down moves it besides: one a coordinate."""

@@ -10,7 +10,7 @@ from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import LaplaceTree, Tree
 from tacit.noise.running_sums.accumulators import SummedRecords, VectorRecords, node_level
-from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, lattice_grid
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE
 
 STEPS = 40
 TREES = [Tree(STEPS), LaplaceTree(STEPS, 2), LaplaceTree(STEPS, 3)]
@@ -135,12 +135,8 @@ def test_malformed_states_change_nothing():
 
 
 def test_the_rate_pays_for_records_and_floors():
-    """In rational arithmetic: nodes times (2 K_1 + d), or the column of sizes that are fixed in advance."""
+    """In rational arithmetic: nodes times (2 K_1 + d)."""
     mechanism, records = LaplaceTree(STEPS, 3), SummedRecords(5)
     grid = mechanism.grid(0.7, records, growing=True)
     moved = mechanism.nodes * (records.pure_shift("laplace", grid.units) + 5)
     assert Fraction(grid.rate) * moved <= Fraction(0.7) < Fraction(grid.rate) * moved * (1 + Fraction(1, 2**50))
-    scheduled = lattice_grid(mechanism, 0.7, records, column_norm=1.5, multiple=0.001)
-    moved = 1.5 * records.pure_shift("laplace", grid.units) + mechanism.nodes * 5
-    assert scheduled.rate * moved == pytest.approx(0.7, rel=1e-6)
-    assert scheduled.rate > grid.rate

@@ -3,11 +3,10 @@
 import pytest
 
 import tacit
-from tacit.store import engines
+from server.running import unsynced
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))
-    with tacit.Store(tmp_path / "decisions.db") as opened:
+def store(tmp_path):
+    with unsynced(), tacit.Store(tmp_path / "decisions.db") as opened:
         yield opened

@@ -1,24 +1,23 @@
 """What the page shows of experiments: public things only, escaped, and computed again only when something changed."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 from experiments.world import World, arm, pid, replies
+from server.running import unsynced
 from tacit.server.page import experiments as shown
 from tacit.server.page.watch import Watch
-from tacit.store import engines
 
 ADDRESS = "http://127.0.0.1:8000/"
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))
-    made = World(tmp_path, epsilon=30.0)
-    yield made
-    made.close()
+def world(tmp_path):
+    with unsynced(), closing(World(tmp_path, epsilon=30.0)) as made:
+        yield made
 
 
 def looked(world):

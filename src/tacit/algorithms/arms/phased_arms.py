@@ -87,7 +87,6 @@ class PhasedArms(ArmPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent losses with one law per arm."""
         return ("stochastic",)
 
     @cached_property

@@ -76,7 +76,6 @@ class PolicyArms(Plan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """The adversaries that the learner of arms is certified against."""
         return self.arms.certified_against
 
     @property
@@ -91,16 +90,13 @@ class PolicyArms(Plan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret of the learner of arms."""
         return self.arms.regret_bound
 
     def regret_if(self, gap: float) -> RegretBound:
-        """Give the certified regret of the learner of arms."""
         return self.arms.regret_if(gap)
 
     @property
     def trivial_regret(self) -> float:
-        """The trivial regret of the learner of arms."""
         return self.arms.trivial_regret
 
     @property

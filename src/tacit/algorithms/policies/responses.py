@@ -105,7 +105,6 @@ class Responses(ArmPlan):
 
     @property
     def assumed(self) -> str:
-        """The assumption that makes recommendations public."""
         return "recommendations are functions of what was released and of data outside of this contract"
 
     @property

@@ -92,11 +92,7 @@ class Watch:
         return time.monotonic() - self._looked
 
     def look(self, plans: int = 0) -> None:
-        """Read what is new.
-
-        Args:
-            plans: how many plans may be read, which takes a part of a second each where they are planned again.
-        """
+        """Read what is new, and so many plans: a part of a second each where they are planned again."""
         with self._turn:
             found = self._history.heads()
             heads = found[:ROWS]

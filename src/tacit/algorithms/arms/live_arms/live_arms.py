@@ -94,7 +94,6 @@ class LiveArms(ArmPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent losses with one law per arm."""
         return ("stochastic",)
 
     def release(self, batch: int = 1) -> ClippedGeometric:

@@ -123,17 +123,14 @@ class ExploreLinear(OptionPlan):
 
     @property
     def stated_numerics(self) -> str:
-        """Sums and noise are integers."""
         return self.lattice.numerics(len(self.phases))
 
     @property
     def unit(self) -> str:  # type: ignore[override]
-        """The protected part of a round."""
         return "one round's feedback" if self._public else "one round's features and feedback"
 
     @property
     def released(self) -> str:
-        """The quantities that the contract covers."""
         if self._public:
             return "every decision, every coin, noisy contrasts of the actions, hence every model"
         return (
@@ -143,13 +140,11 @@ class ExploreLinear(OptionPlan):
 
     @property
     def theorem(self) -> str:
-        """The theorem that proves the guarantee."""
         noisy = "a round enters one noisy sum of integers, by a public schedule"
         return noisy if self._public else f"joint differential privacy by the billboard lemma: {noisy}"
 
     @property
     def assumed(self) -> str:
-        """The assumption behind public features."""
         return "the features are public, and no function of anybody's private losses" if self._public else ""
 
     @property
@@ -158,7 +153,6 @@ class ExploreLinear(OptionPlan):
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        """Independent losses only."""
         return ("stochastic",)
 
     @cached_property
