@@ -20,6 +20,7 @@ from tacit.errors import StoreError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
 from tacit.runtime.learner import Learner
+from tacit.runtime.state import same_plan
 from tacit.server import http
 from tacit.store import live as store_live
 from tacit.store import rows as store_rows
@@ -122,6 +123,11 @@ CONTROLS = (
         swap(Marks, "_aside", lambda honest: staticmethod(lambda path, _: path.with_name("lost"))),
         by_test("store.test_marks", "test_another_store_in_between_takes_no_marks_away"),
         row=rows.OLDER_COPY,
+    ),
+    Control(
+        "a learner of 0.2 goes on against another adversary", "store",
+        swap(store_rows.Row, "runs", lambda honest: lambda self, plan: same_plan(self.signature, plan.plan.signature)),
+        by_test("store.test_version_0_2", "test_another_adversary_is_another_contract", "price"),
     ),
     Control(
         "a writer that was overtaken commits", "store", swap(Turn, "_advance", _uncounted),

@@ -109,9 +109,10 @@ def test_rows_that_cannot_be_read_hurt_no_others(service):
         good,
     ]
     rows += [json.dumps(["ab" * 16, pid(1), 1]), json.dumps([salt, pid(1), 10**30]), "{}"]
+    rows.append(f'["{salt}", "{pid(2)}", {"9" * 5000}]')  # which int() refuses to read
     sent = f'{{"replies": [{", ".join(rows)}]}}'.encode()
     status, _, text = service.ask("POST", "/v1/experiments/home/replies", raw=sent)
-    assert (status, json.loads(text)) == (202, {"closed": [7], "malformed": [1, 2, 3, 4, 5, 8, 9]})
+    assert (status, json.loads(text)) == (202, {"closed": [7], "malformed": [1, 2, 3, 4, 5, 8, 9, 10]})
     for wrong in (b"{", b"[]", b'{"replies": 1}', b'{"replies": [], "more": 1}', b"\xff"):
         assert service.ask("POST", "/v1/experiments/home/replies", raw=wrong)[0] == 422
     many = {"replies": [[]] * 10_001}

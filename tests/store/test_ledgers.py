@@ -202,7 +202,12 @@ def test_what_was_confirmed_by_mistake_counts_now_until_it_is_void(path, clock, 
     assert (ledger.spent, ledger.epsilon(0.0), len(ledger)) == (1.0, 1.0, 2)
     assert "void since" in ledger.table()
     assert "no data were used" in json.dumps(ledger.to_dict())
-    for number, reason, words in ((0, "again", "void already"), (2, "x", "no charge 2"), (1, "", "'reason' parameter")):
+    for number, reason, words in (
+        (0, "again", "void already"),
+        (2, "x", "no charge 2"),
+        (1, "", "'reason' parameter"),
+        ("1", "x", "'number' parameter"),
+    ):
         with pytest.raises(InvalidInput, match=words):
             ledger.void(number, reason)
 

@@ -5,6 +5,7 @@ The store, its marks and the 25 decisions that followed (`families-0.2.json`) we
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 import tacit
 from tacit.domains import Ball
+from tacit.errors import Conflict
 from tacit.losses import LogisticLoss
 
 pytest.importorskip("sqlalchemy")
@@ -48,12 +50,16 @@ def feedback(problem, number):
     return values
 
 
-@pytest.fixture(scope="module")
-def old(tmp_path_factory):
-    path = tmp_path_factory.mktemp("old") / "families.db"
+def written(folder):
+    path = folder / "families.db"
     path.write_bytes(gzip.decompress((HERE / "families-0.2.db.gz").read_bytes()))
     path.with_name("families.db.mark").write_bytes((HERE / "families-0.2.db.mark").read_bytes())
-    with tacit.Store(path) as store:
+    return path
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory):
+    with tacit.Store(written(tmp_path_factory.mktemp("old"))) as store:
         yield store
 
 
@@ -63,6 +69,7 @@ def test_a_learner_of_version_0_2_goes_on(old, name):
     """The planner chooses others now, and plans have new fields: most of these were refused."""
     problem, target = FAMILIES[name]
     target = {"epsilon": 1.0, "delta": 1e-6, **target}
+    assert (old.history.plan(name) is None) == isinstance(problem, tacit.Convex | tacit.Bandit)  # what a page certifies
     live = old.open(name, problem, **target)
     made = []
     for number in range(15, 40):
@@ -73,3 +80,25 @@ def test_a_learner_of_version_0_2_goes_on(old, name):
     old.release(name)
     again = old.open(name, problem, **target)  # of the fields that are written down now
     assert again.decide().round == 40
+
+
+@pytest.mark.parametrize("name", ["price", "convex"])
+def test_another_adversary_is_another_contract(tmp_path, name):
+    """The signatures of version 0.2 do not name it, and the same plan has another certificate against it."""
+    problem, target = FAMILIES[name]
+    target = {"epsilon": 1.0, "delta": 1e-6, **target}
+    with tacit.Store(written(tmp_path)) as store:
+        for _ in range(2):
+            with pytest.raises(Conflict, match=r"has another contract.*adversary='oblivious'"):
+                store.open(name, replace(problem, adversary="stochastic"), **target)
+        assert store.open(name, problem, **target).plan.problem.adversary == "oblivious"
+
+
+def test_a_damaged_signature_is_refused(tmp_path):
+    with tacit.Store(written(tmp_path)) as store:
+        for damaged in ("-" * 200_000 + "1", "LazyExperts(", ""):
+            with store.database.writing() as transaction:
+                transaction.run("UPDATE tacit_learners SET signature = :damaged WHERE name = 'late'", damaged=damaged)
+            with pytest.raises(Conflict, match="has another contract"):
+                store.open("late")
+            assert store.history.plan("late") is None

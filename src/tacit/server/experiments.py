@@ -106,9 +106,9 @@ class Sent(BaseModel):
 
     @classmethod
     def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Sent:
-        """Read a batch so that a text which is no Unicode spoils its own row only."""
+        """Read a batch so that a text which is no Unicode, or a number too long for int, spoils its own row only."""
         try:
-            return cls.model_validate(json.loads(json_data))
+            return cls.model_validate(json.loads(json_data, parse_int=float))
         except (ValueError, RecursionError) as error:
             if isinstance(error, ValidationError):
                 raise

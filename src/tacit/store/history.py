@@ -84,7 +84,7 @@ class History:
         """The plan of a learner, made again; None if its problem is not made of numbers, or it was another plan."""
         row = self.about(name)
         try:
-            found = plan_again(name, row.signature, row.request, row.plan).plan
+            found = plan_again(name, row.signature, row.request, row.plan)
         except (InvalidInput, PrivacyError, StoreError, TypeError):  # registered elsewhere, or asked of another version
             return None
-        return found if found.signature == row.signature else None
+        return found.plan if row.runs(found) else None

@@ -116,9 +116,10 @@ class StoredLedger(Ledger):
         with self._database.writing() as transaction:
             epoch = self._locked(transaction)
             entries = list(self._read(transaction))
-            if 0 <= number < len(entries) and entries[number].run.startswith("experiment "):
+            entry = voided(entries, number, reason)
+            if entry.run.startswith("experiment "):
                 raise InvalidInput("The charge of an experiment cannot be void: replies count because it is there.")
-            entries[number : number + 1] = [voided(entries, number, reason)]
+            entries[number] = entry
             transaction.run(
                 "UPDATE tacit_charges SET voided = :voided WHERE ledger = :ledger AND number = :number",
                 voided=entries[number].voided,

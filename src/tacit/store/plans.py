@@ -109,7 +109,7 @@ def plan_again(name: str, signature: str, request: dict[str, Any], text: str | N
                 f"Its signature: {signature}. Its fields: {found.plan.signature}."
             )
     # Nothing is chosen again: another version might choose another algorithm, or other parameters.
-    with suppress(SyntaxError, *MALFORMED):
+    with suppress(SyntaxError, RecursionError, MemoryError, *MALFORMED):  # a damaged one may be nested too deeply
         if problem.horizon is None and own is not None:  # its epochs are planned when they begin
             found = _kept(own.calibrate_for(problem, _target_of(problem, target)), target)
         else:

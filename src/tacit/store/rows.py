@@ -39,12 +39,17 @@ class Row:
         """Whether the store counts in how many rounds each person stands."""
         return self.guarantee.participation_limit == ENFORCED
 
+    def runs(self, plan: Comparison) -> bool:
+        """Whether this is the learner's plan; most signatures of version 0.2 do not name the adversary."""
+        named = self.signature == plan.plan.signature or self.request["text"] == repr(plan.problem)
+        return named and same_plan(self.signature, plan.plan.signature)
+
     def check_same(self, name: str, plan: Comparison, randomness: Randomness | None) -> None:
         """Refuse to go on with another contract than the learner's own."""
-        if not same_plan(self.signature, plan.plan.signature):
+        if not self.runs(plan):
             raise Conflict(
-                f"The learner {name!r} has another contract. In the store: {self.signature}. "
-                f"Here: {plan.plan.signature}."
+                f"The learner {name!r} has another contract. In the store: {self.signature}, for "
+                f"{self.request['text']}. Here: {plan.plan.signature}."
             )
         if randomness is not None and randomness.private != self.guarantee.private:
             raise Conflict(f"The learner {name!r} has other randomness ({self.guarantee.randomness}).")

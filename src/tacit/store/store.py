@@ -16,7 +16,6 @@ from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, ContextualArms, Policies, Problem
-from tacit.runtime.state import same_plan
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
 from tacit.store.history import History
@@ -402,7 +401,7 @@ class Store:
                 row = rows.find(transaction, name)
             assert row is not None
             self._marks.check("learner", row.number, row.epoch)
-            if row.plan is None and same_plan(row.signature, plan.plan.signature):  # of an earlier version
+            if row.plan is None and row.runs(plan):  # of an earlier version
                 rows.keep_plan(transaction, row.number, plan)
         return row, missing
 
