@@ -52,22 +52,37 @@ def test_the_law_of_the_noise_hides_a_person():
     assert promise.at_delta == 0
 
 
-@pytest.mark.parametrize("promise", [Promise(1.0, 1e-6, 5), Promise(0.7, 1e-7, 31), Promise(3.0, 0.0, 11)])
+@pytest.mark.parametrize(
+    "promise",
+    [Promise(1.0, 1e-6, 5), Promise(0.7, 1e-7, 31), Promise(3.0, 0.0, 11), Promise(75.9, 0.01, 31)],
+    ids=["geometric", "gaussian", "pure", "loud"],
+)
 def test_the_second_accountant_agrees(promise):
     contract = promise.contract("home", "people")
-    verdict = tacit.verify(json.dumps(contract))
+    verdict = tacit.verify(json.dumps(contract, allow_nan=False))
     assert verdict.answer == "yes", verdict
     assert verdict.epsilon == pytest.approx(contract["epsilon"], rel=1e-4)
     larger = json.loads(json.dumps(contract))
     larger["limit"]["versions"] += 3
     assert tacit.verify(larger).answer == "no"
-    smaller = contract | {"epsilon": contract["epsilon"] * 0.9}
-    assert tacit.verify(smaller).answer == "no"
+    for share in (1e-9, 0.1):
+        smaller = contract | {"epsilon": contract["epsilon"] * (1 - share)}
+        assert tacit.verify(smaller).answer == "no"
     assert tacit.verify(contract | {"protected": "nothing"}).answer == "no"
     with pytest.raises(InvalidInput, match="must say"):
         tacit.verify({name: value for name, value in contract.items() if name != "noise"})
     with pytest.raises(InvalidInput, match="must say nothing under"):
         tacit.verify(contract | {"more": 1})
+
+
+@pytest.mark.parametrize(
+    ("promise", "point", "stated"), [(Promise(75.9, 0.01, 31), 0, 9.0), (Promise(1.0, 0.0, 5), 1, None)]
+)
+def test_a_point_of_the_curve_is_stated_where_there_is_one(promise, point, stated):
+    """Errors of samplers grow as e^epsilon: at epsilon = 76 nothing finite holds at delta = 1e-9."""
+    contract = json.loads(json.dumps(promise.contract("home", "people")))
+    contract["curve"][point]["epsilon"] = stated
+    assert tacit.verify(contract).answer == "no"
 
 
 @pytest.mark.parametrize("promise", [Promise(1.0, 1e-6, 5), Promise(1.0, 1e-6, 31)])

@@ -103,6 +103,8 @@ def test_the_smallest_certificate_of_a_plan_by_rule_falls() -> None:
     ruled = LiveArms.calibrate(problem, epsilon=8.0, delta=0.0)
     assert ruled.epsilon == 8.0
     assert float(ruled.regret_bound) > 1.2 * float(much.regret_bound)
+    late = Arms(n=3, horizon=None, delay=10**6, **STOCHASTIC)  # no first block is back within the certified rounds
+    assert plan_for(late, epsilon=1.0, delta=0.0, algorithms=["LiveArms"], rank="certified").algorithm == "LiveArms"
 
 
 def test_certificates_of_means_near_the_ends_are_not_coarse() -> None:

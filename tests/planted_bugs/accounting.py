@@ -9,6 +9,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+import tacit
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
@@ -16,13 +17,16 @@ from tacit.accounting import chain_profiles as few_steps
 from tacit.accounting import chain_profiles as smoothed_walk
 from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
+from tacit.algorithms.arms.arm_plan import ArmPlan
+from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.experts import HedgeOnSums
 from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
+from tacit.experiments.contract import Promise
 from tacit.noise import noisy_vectors
-from tacit.problems import Experts
+from tacit.problems import Arms, Experts
 from tacit.runtime import doubling
-from tacit.verification import algorithms
+from tacit.verification import algorithms, experiments
 
 
 def _compared(instance: str, quantity: str, certified: float, lower: float) -> Finding:
@@ -47,6 +51,13 @@ def mixed_relations() -> Finding:
     zeroed = Guarantee(Pure(1.0), 0.0, "a noisy sum", "Laplace mechanism", relation=ZERO_OUT)
     whole = zeroed.as_replacement().compose(replace(zeroed, relation=REPLACE))
     return _compared("Laplace sums", "epsilon at delta=0", whole.epsilon(0.0), 3.0)
+
+
+def loud_arms() -> Finding:
+    """Arms at an epsilon beyond their largest rate, against what follows from that rate."""
+    made = tacit.contract(BatchedTsallis(Arms(n=2, horizon=8, adversary="oblivious"), 100.0, 1, 0.5, 0.05, 0.1))
+    detail, follows = str(tacit.verify(made)), tacit.verify(made).answer == "yes"
+    return Finding("reference", "loud arms", "verdict", 0.0, float(not follows), not follows, detail=detail, check=True)
 
 
 def shown_epsilon() -> Finding:
@@ -175,6 +186,16 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "the curve of a contract is believed", "accounting", swap(VERIFIER._Account, "_check_point", _own_delta_only),
         by_test("verification.test_verify", "test_every_point_of_the_curve_is_recomputed", HedgeOnSums, 0, 0.95),
+    ),
+    Control(
+        "an epsilon of experiments may be a millionth too small", "accounting",
+        swap(experiments, "_ROUNDED", lambda honest: mpmath.mpf("1e-6")),
+        by_test("experiments.test_contract", "test_the_second_accountant_agrees", Promise(1.0, 1e-6, 5)),
+    ),
+    Control(
+        "arms state more than their largest rate costs", "accounting",
+        swap(ArmPlan, "curve", lambda honest: property(lambda plan: Pure(plan.epsilon))),
+        loud_arms,
     ),
     Control(
         "a form that no plan has is read on", "accounting",

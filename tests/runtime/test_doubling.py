@@ -212,6 +212,12 @@ def test_several_rounds_per_person_are_refused_where_nothing_is_proved():
             algorithm.calibrate(OPEN, epsilon=1.0, delta=1e-6, rounds_per_person=2)
 
 
+def test_a_plan_whose_first_epoch_cannot_begin_is_refused_at_once():
+    """It was calibrated, and `start` raised."""
+    with pytest.raises(PrivacyError, match="plays each of its 2000 arms once"):
+        PhasedArms.calibrate(Arms(n=2000, horizon=None), epsilon=1.0, delta=0.0)
+
+
 SEVERAL = {
     "hedge": lambda **target: HedgeOnSums.calibrate(OPEN, **target),
     "ftrl": lambda **target: PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=LogisticLoss(), horizon=None), **target),

@@ -161,7 +161,8 @@ class Promise:
     def contract(self, experiment: str, ledger: str) -> dict[str, Any]:
         """Write the contract as JSON, which `tacit contract verify` checks."""
         guarantee = self.guarantee
-        curve = [{"delta": at, "epsilon": guarantee.epsilon(at)} for at in CURVE_DELTAS if at != self.at_delta]
+        points = ((at, guarantee.epsilon(at)) for at in CURVE_DELTAS if at != self.at_delta)
+        curve = [{"delta": at, "epsilon": epsilon if epsilon < inf else None} for at, epsilon in points]
         return {
             "format": FORMAT,
             "tacit": __version__,

@@ -53,8 +53,6 @@ class Doubling(Plan):
     _no_delay: ClassVar[str] = ""
 
     def _check_parameters(self) -> None:
-        if self.target.rounds_per_person > 1:
-            self.epoch(0)  # refused at once where nothing is proved
         if self.target.confidence is not None:
             raise PrivacyError(
                 "An unknown horizon has no bound for a single run: plan for a horizon, or leave 'confidence' out."
@@ -66,6 +64,7 @@ class Doubling(Plan):
                 f"An unknown horizon cannot promise max_switches={self.target.max_switches}: every epoch begins with a "
                 "new draw, and there is no last epoch. Plan for a horizon, or leave the limit out."
             )
+        self.epoch(0)  # refused at once where it cannot begin, or nothing is proved
 
     @property
     def algorithm(self) -> str:

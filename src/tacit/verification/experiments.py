@@ -37,7 +37,8 @@ _ASSUMED = [
 ]
 _RANDOMNESS = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
 _CURVE = (1e-9, 1e-6, 1e-3)
-_ROUNDED, _COARSER = mp.mpf("1e-6"), mp.mpf("0.02")  # relative: the last digits, and what a contract may round up
+# Relative: the last digits of a float, and what a contract may round up.
+_ROUNDED, _COARSER, _LEAST = mp.mpf("1e-11"), mp.mpf("0.02"), mp.mpf("1e-6")
 
 
 def check_experiment(content: dict[str, Any]) -> float:
@@ -62,7 +63,11 @@ def check_experiment(content: dict[str, Any]) -> float:
     if [point.number("delta") for point in points] != [at for at in _CURVE if at != facts.number("delta")]:
         raise Differs(f"the 'curve' of this contract must be stated at {', '.join(map(str, _CURVE))}.")
     for point in points:
-        _check_point(leak, point.number("delta"), point.number("epsilon"))
+        at = point.number("delta")
+        if point.has("epsilon"):
+            _check_point(leak, at, point.number("epsilon"))
+        elif leak.epsilon(mp.mpf(at), mp.mpf(found)) < mp.inf:
+            raise Differs(f"the 'curve' of this contract states no epsilon at delta={at:g}, and there is one.")
     return found
 
 
@@ -84,8 +89,8 @@ def _leak(facts: Facts) -> Leak:
 def _check_point(leak: Leak, delta: float, stated: float) -> float:
     found = leak.epsilon(mp.mpf(delta), mp.mpf(stated))
     at = f"at delta={delta:g}" if delta else "(pure)"
-    if found > mp.mpf(stated) * (1 + _ROUNDED):
+    if leak.delta(mp.mpf(stated) * (1 + _ROUNDED)) > mp.mpf(delta):
         raise Differs(f"the contract states epsilon={stated:.6g} {at}; recomputed: {float(found):.6g}.")
-    if mp.mpf(stated) > found * (1 + _COARSER) + _ROUNDED:
+    if mp.mpf(stated) > found * (1 + _COARSER) + _LEAST:
         raise Differs(f"the contract states epsilon={stated:.6g} {at}; less follows: {float(found):.6g}.")
     return float(found)

@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.accounting.curves import Curve, Pure
 from tacit.accounting.guarantee import EXACT, REPLACE
-from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
+from tacit.algorithms.arms.clipped_geometric import LARGEST_RATE, ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
@@ -92,8 +92,8 @@ class ArmPlan(OptionPlan):
 
     @property
     def curve(self) -> Curve:
-        """Pure epsilon: delta would buy nothing where nothing is composed."""
-        return Pure(self.epsilon)
+        """Pure epsilon, or what the largest rate costs: delta would buy nothing where nothing is composed."""
+        return Pure(min(self.epsilon, LARGEST_RATE * self.release().rounds_per_person))
 
     def _enumerable(self, loud: dict[str, Any], own: dict[str, Any], rounds: int = 4) -> tuple[SmallInstance, ...]:
         """Two arms and few rounds, with loud parameters and with the plan's own privacy; real runs of the first."""

@@ -209,6 +209,8 @@ class LiveArms(ArmPlan):
         if isinstance(like, LiveArms):
             return replace(self, first=like.first)
         most = (self._reference - self.problem.delay) // self.problem.n
+        if most < 1:  # no first block comes back within the rounds that are certified
+            return self
         made = {self.first: self}
 
         def cost(first: int) -> float:
