@@ -22,6 +22,7 @@ from tacit import (
     Stochastic,
 )
 from tacit.algorithms import (
+    CTRL,
     AveragedFTRL,
     BanditFW,
     HedgeOnSums,
@@ -137,16 +138,16 @@ class OwnLearner:
 @pytest.mark.attack(rows.RAISE)
 @pytest.mark.parametrize(
     ("algorithm", "own"),
-    [*product([PrivateFTRL, AveragedFTRL, OnlineToBatch], ["loss", "set"]), (OnlineToBatch, "learner")],
+    [*product([PrivateFTRL, AveragedFTRL, OnlineToBatch], ["loss", "set"]), (OnlineToBatch, "learner"), (CTRL, "set")],
 )
 def test_what_a_class_of_the_users_saw_is_not_taken_back(algorithm, own):
     """Each run that raised was taken back, and the next one showed the same people's sums under fresh noise."""
     made = {"domain": (OwnBall if own == "set" else Ball)(2), "loss": (OwnLoss if own == "loss" else LogisticLoss)()}
-    problem = (Convex if algorithm is PrivateFTRL else Stochastic)(**made, horizon=20)
+    problem = (Convex if algorithm in (PrivateFTRL, CTRL) else Stochastic)(**made, horizon=200)
     inner = {"learner": OwnLearner() if own == "learner" else "subgradient", "batch": 1}
     options = {PrivateFTRL: {"rate": "practical"}, OnlineToBatch: inner}.get(algorithm, {})
-    learner = algorithm.calibrate(problem, **TARGET, **options).start()
-    records = (np.tile([1.0, 0.0], (10, 1)), np.ones(10))
+    learner = algorithm.calibrate(problem, **TARGET, **options).start(Randomness.replayable(1))
+    records = (np.tile([1.0, 0.0], (150, 1)), np.ones(150))
     SEEN.clear()
     with pytest.raises(RuntimeError):
         learner.run(records)

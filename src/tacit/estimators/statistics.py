@@ -144,8 +144,9 @@ class PrivateMean(PrivateStatistic):
 
     Privacy contract: `guarantee_`, about one record. Enforced: values are clipped to `bounds`.
 
+    `epsilon`, `delta`, `relation`, `random_state` and `ledger` are as in `PrivateLogisticRegression`.
+
     Args:
-        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         bounds: public (low, high), numbers or one for each column.
 
     Attributes after fit: `mean_`, `deviation_` (of its noise, a public number), `guarantee_`.
@@ -188,8 +189,9 @@ class PrivateHistogram(PrivateStatistic):
     Privacy contract: `guarantee_`, about one record, which is in one bin. What lies outside of the edges counts in the
     first or the last bin; what is no declared category, or missing, in one bin more.
 
+    `epsilon`, `delta`, `relation`, `random_state` and `ledger` are as in `PrivateLogisticRegression`.
+
     Args:
-        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         edges: rising numbers between which bins lie; a bin has its lower edge, the last one its upper too.
         categories: in the place of edges.
 
@@ -248,8 +250,9 @@ class PrivateQuantile(PrivateStatistic):
     Privacy contract: `guarantee_`, about one record. The answer is one of 2^steps public numbers between the bounds,
     and a quantile of the records up to a rank of about the noise of a count, `deviation_`.
 
+    `epsilon`, `delta`, `relation`, `random_state` and `ledger` are as in `PrivateLogisticRegression`.
+
     Args:
-        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         quantiles: numbers between 0 and 1.
         bounds: public (low, high), numbers or one for each column.
         steps: of the binary search; each costs privacy.
@@ -311,8 +314,9 @@ class PrivateCovariance(PrivateStatistic):
     moments are one release; a covariance with negative eigenvalues, which noise makes, is replaced by the nearest one
     without.
 
+    `epsilon`, `delta`, `relation`, `random_state` and `ledger` are as in `PrivateLogisticRegression`.
+
     Args:
-        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         data_norm: public bound on the norm of a row minus the centre.
         centre: a public point near the rows (None: 0).
 
@@ -375,8 +379,9 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
     Features are clipped to `bounds` and mapped to z in [-1, 1]. A record contributes (z, z^2 - 1/2) for each feature,
     of squared norm z^4 + 1/4 <= 5/4. Two records differ by at most (a-b)^2 (1 + (a+b)^2) <= 4.
 
+    `epsilon`, `delta`, `relation`, `random_state` and `ledger` are as in `PrivateLogisticRegression`.
+
     Args:
-        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         bounds: public (low, high), numbers or one for each feature; values outside are clipped.
 
     >>> import numpy as np
@@ -443,8 +448,9 @@ class PrivateScore(PrivateStatistic):
     Privacy contract: `guarantee_`, about one record of those that are scored. Assumed: the model is public (released
     privately before, or trained on other data), and predicts each row by itself.
 
+    `epsilon`, `delta`, `relation`, `random_state` and `ledger` are as in `PrivateLogisticRegression`.
+
     Args:
-        epsilon, delta, relation, random_state, ledger: as in `PrivateLogisticRegression`.
         estimator: a fitted model, or pipeline.
         scoring: "accuracy" (None), "neg_log_loss", or "neg_brier_score" of classifiers,
             "neg_mean_squared_error" (None) or "neg_mean_absolute_error" of regressors.
