@@ -140,8 +140,9 @@ class OwnLearner:
     ("algorithm", "own"),
     [*product([PrivateFTRL, AveragedFTRL, OnlineToBatch], ["loss", "set"]), (OnlineToBatch, "learner"), (CTRL, "set")],
 )
-def test_what_a_class_of_the_users_saw_is_not_taken_back(algorithm, own):
+def test_what_a_class_of_the_users_saw_is_not_taken_back(algorithm, own, record_property):
     """Each run that raised was taken back, and the next one showed the same people's sums under fresh noise."""
+    record_property("attacked", algorithm.__name__)
     made = {"domain": (OwnBall if own == "set" else Ball)(2), "loss": (OwnLoss if own == "loss" else LogisticLoss)()}
     problem = (Convex if algorithm in (PrivateFTRL, CTRL) else Stochastic)(**made, horizon=200)
     inner = {"learner": OwnLearner() if own == "learner" else "subgradient", "batch": 1}
