@@ -163,5 +163,9 @@ def test_another_store_in_between_takes_no_marks_away(path):
     with tacit.Store(path) as store:
         assert store.open("home", PROBLEM, **TARGET).decide().round == 0
     shutil.copy(path.with_suffix(".old"), path)
-    with tacit.Store(path) as store, pytest.raises(StoreError, match="an earlier copy was put back"):
+    # The new file may or may not have got the number of the old one, which the sentence follows.
+    refused = pytest.raises(
+        StoreError, match=r"an earlier copy was put back|is a copy of the one that was written last"
+    )
+    with tacit.Store(path) as store, refused:
         store.open("home", PROBLEM, **TARGET)
