@@ -372,9 +372,8 @@ class Learner(ABC):
             except BaseException:
                 self._unseen = False
                 if not self._asks_others():  # what others have seen is not taken back
-                    self._scatter(
-                        before
-                    )  # a secret learner goes on under fresh keys: what was drawn is not drawn again
+                    # A secret learner goes on under fresh keys: what was drawn is not drawn again.
+                    self._scatter(before)
                     self._process = Process.number
                 raise
             self._process, self._unseen = Process.number, False

@@ -141,12 +141,8 @@ class LossRecords(Records):
 
     def move(self, noise: str) -> float:
         # Every coordinate moves by the whole range, or by half of it to the centre.
-        return (
-            self.sides
-            / 2
-            * self.people
-            * {"gaussian": sqrt(self.dimension), "laplace": self.dimension, "cube": 1}[noise]
-        )
+        length = {"gaussian": sqrt(self.dimension), "laplace": self.dimension, "cube": 1}[noise]
+        return self.sides / 2 * self.people * length
 
     def pure_shift(self, noise: str, units: int) -> int:
         return units // 2 * self.sides * self.people * (1 if noise == "cube" else self.dimension)  # units are even
