@@ -12,7 +12,7 @@ import pytest
 import tacit
 
 HEAVY = {
-    "dp_accounting", "joblib", "matplotlib", "networkx", "pyarrow", "rich", "sklearn", "typer",
+    "dp_accounting", "joblib", "matplotlib", "networkx", "rich", "sklearn", "typer",
     "sqlalchemy", "psycopg", "pandas", "pyspark", "fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn",
     "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
     "scipy.sparse", "scipy.spatial", "scipy.stats",

@@ -9,6 +9,7 @@ import sys
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +20,15 @@ from scripts.reproduced import Refusals, called, made, show
 
 from tacit.domains import Ball
 from tacit.environments.bandit import MovingTarget
+from tacit.noise.randomness import REPLAYABLE
 from tacit.problems import Bandit
 from tacit.report.plots import legend_below, legend_lines, line_style, save_figure, start_figure
-from tacit.report.tables import NOT_PRIVATE, summary_table
-from tacit.sweeps.records import Summary
-from tacit.sweeps.sweep import sweep
+from tacit.sweeps.sweep import Cell, sweep
 
 DELTA = 1e-6
+WITHOUT_PRIVACY = 1e4
+COLUMNS = ("algorithm", "rounds", "epsilon", "runs", "mean_regret", "standard_error", "certified_regret")
+Rows = list[dict[str, Any]]
 
 
 def target(problem: Bandit) -> MovingTarget:
@@ -33,56 +36,58 @@ def target(problem: Bandit) -> MovingTarget:
     return MovingTarget(Ball(2), problem.horizon)
 
 
-def slope(cells: list[Summary], values: list[float]) -> float:
-    """Growth exponent of these values in the horizon."""
-    return float(np.polyfit(np.log([s["horizon"] for s in cells]), np.log(values), 1)[0])
+def slope(rows: Rows, measured: str) -> float:
+    """Growth exponent of what was measured in the horizon."""
+    return float(np.polyfit(np.log([s["rounds"] for s in rows]), np.log([s[measured] for s in rows]), 1)[0])
 
 
 def main(
     folder: str = "reproduced",
     *,
     horizons: tuple[int, ...] = (10**4, 10**5, 10**6),
-    epsilons: tuple[float, ...] = (0.3, 1.0, 3.0, 1e4),
+    epsilons: tuple[float, ...] = (0.3, 1.0, 3.0, WITHOUT_PRIVACY),
     runs: int = 3,
 ) -> None:
     path = made(folder)
     problems = [MovingTarget(Ball(2), rounds).problem for rounds in horizons]
     refusals = Refusals()
-    summaries: list[Summary] = []
+    cells: list[Cell] = []
     for epsilon, problem in product(epsilons, problems):
         name = f"epsilon {epsilon:g}, {problem.horizon:,} rounds"
-        found = refusals.attempt(name, partial(sweep, [problem], [(epsilon, DELTA)], target, runs=runs))
-        summaries += [] if found is None else found.summaries()
-    heads, *rows = summary_table(summaries)
-    lines = [f"| {' | '.join(row)} |" for row in (heads, ("---",) * len(heads), *rows)]
+        swept = refusals.attempt(name, partial(sweep, [problem], [(epsilon, DELTA)], target, runs=runs))
+        cells += [] if swept is None else swept.cells
+    found = [cell.to_dict() for cell in cells]
+    shown = [[s["algorithm"], *(f"{s[name]:,.4g}" for name in COLUMNS[1:])] for s in found]
+    lines = [f"| {' | '.join(row)} |" for row in (COLUMNS, ("---",) * len(COLUMNS), *shown)]
     lines += ["", "| epsilon | measured growth | certified growth | printed |"]
     lines.append("|---|---|---|---|")
-    for epsilon in sorted({s["epsilon"] for s in summaries if s["epsilon"] < NOT_PRIVATE}):
-        cells = [s for s in summaries if s["epsilon"] == epsilon]
+    for epsilon in sorted({s["epsilon"] for s in found if s["epsilon"] < WITHOUT_PRIVACY}):
+        rows = [s for s in found if s["epsilon"] == epsilon]
         grown = ["one horizon"] * 2
-        if len(cells) > 1:
-            grown = [f"T^{slope(cells, vs):.2f}" for vs in ([s.mean for s in cells], [s["bound"] for s in cells])]
+        if len(rows) > 1:
+            grown = [f"T^{slope(rows, name):.2f}" for name in ("mean_regret", "certified_regret")]
         lines.append(f"| {epsilon:g} | {' | '.join(grown)} | T^0.75 |")
     lines += refusals.lines()
     (path / "bandit_rate.md").write_text("\n".join(lines) + "\n")
-    draw(summaries, path / "bandit_rate.png")
+    contract = cells[0].simulation.plan.guarantee.with_randomness(REPLAYABLE)
+    draw(found, str(contract), path / "bandit_rate.png")
     show(path / "bandit_rate.md", path / "bandit_rate.png")
 
 
-def draw(summaries: list[Summary], path: Path) -> None:
+def draw(found: Rows, contract: str, path: Path) -> None:
     """Mean regret against the horizon, one line for each epsilon, with its certified bounds as hollow markers."""
-    epsilons = sorted({s["epsilon"] for s in summaries})
+    epsilons = sorted({s["epsilon"] for s in found})
     figure, axes = start_figure(legend_lines(len(epsilons)))
     for index, epsilon in enumerate(epsilons):
-        cells = sorted((s for s in summaries if s["epsilon"] == epsilon), key=lambda s: s["horizon"])
-        horizons, look = [s["horizon"] for s in cells], line_style(index)
-        axes.loglog(horizons, [s.mean for s in cells], label=f"epsilon = {epsilon:g}", **look)
-        axes.loglog(horizons, [s["bound"] for s in cells], **look, markerfacecolor="white", linewidth=0.7)
+        rows = sorted((s for s in found if s["epsilon"] == epsilon), key=lambda s: s["rounds"])
+        horizons, look = [s["rounds"] for s in rows], line_style(index)
+        axes.loglog(horizons, [s["mean_regret"] for s in rows], label=f"epsilon = {epsilon:g}", **look)
+        axes.loglog(horizons, [s["certified_regret"] for s in rows], **look, markerfacecolor="white", linewidth=0.7)
     axes.set_xlabel("horizon (rounds)")
     axes.set_ylabel("final regret (units of loss); hollow: certified bound")
     axes.set_title("Bandit regret, target in the unit disc")
     legend_below(figure, axes.get_legend_handles_labels()[0])
-    save_figure(figure, path, summaries[0]["contract"])
+    save_figure(figure, path, contract)
 
 
 if __name__ == "__main__":

@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     from tacit.simulation.loop import Simulation, simulate
     from tacit.store.live import Live
     from tacit.store.store import Store
-    from tacit.sweeps.records import Sweep
-    from tacit.sweeps.sweep import sweep
+    from tacit.sweeps.sweep import Sweep, sweep
     from tacit.verification.schema import contract_schema
     from tacit.verification.verify import Verdict, verify
 
@@ -86,8 +85,7 @@ _HOMES = {
     "simulation.loop": "Simulation simulate",
     "store.live": "Live",
     "store.store": "Store",
-    "sweeps.records": "Sweep",
-    "sweeps.sweep": "sweep",
+    "sweeps.sweep": "Sweep sweep",
     "verification.schema": "contract_schema",
     "verification.verify": "Verdict verify",
 }

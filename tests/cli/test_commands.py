@@ -61,15 +61,6 @@ def test_simulate_in_the_environment_that_fits(arguments, environment, capsys):
     assert json.loads(capsys.readouterr().out)["environment"] == environment
 
 
-def test_sweep_over_lists_of_dimensions(tmp_path, capsys):
-    grid = ("--dim", "1,2", "--horizons", "40", "--epsilons", "2", "--runs", "1", "--jobs", "1", "--loss", "linear")
-    folder = str(tmp_path / "r")
-    assert run_command("sweep", "convex", *grid, "--algorithms", "PrivateFTRL", "--output", folder, "--json") == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["runs"] == 2
-    assert [cell["environment"][:21] for cell in answer["cells"]] == ["SignFlips(dimension=1", "SignFlips(dimension=2"]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_audit(kind, capsys):
     words = ("audit", kind, *KINDS[kind], "--horizon", "300", *PRIVACY, "--budget", "0.02", "--json")
@@ -171,9 +162,9 @@ def test_a_folder_that_is_missing_is_found_before_the_work(arguments, tmp_path, 
 
 
 def test_a_file_that_cannot_be_written_gets_one_sentence(tmp_path, capsys):
-    words = ("sweep", "experts", "--n", "3", "--horizons", "20", "--epsilons", "2", "--runs", "1", "--jobs", "1")
-    (tmp_path / "file").write_text("")
-    assert run_command(*words, "--output", str(tmp_path / "file" / "results")) == 2
+    words = ("contract", "write", "experts", "--n", "3", "--horizon", "20", "--epsilon", "2")
+    (tmp_path / "folder").mkdir()
+    assert run_command(*words, "--output", str(tmp_path / "folder")) == 2
     assert capsys.readouterr().err.startswith("Error: ")
 
 

@@ -1,6 +1,5 @@
 from io import BytesIO
 from math import ceil
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,15 +8,9 @@ from hypothesis import given
 import tacit
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, odd_arrays, values
-from tacit.algorithms.tracking import LimitedUpdates, RestartOnShift
 from tacit.errors import InvalidInput, MissingExtra
-from tacit.planning.comparison import text_table
-from tacit.planning.planner import CATALOGUE
-from tacit.problems import Tracking
 from tacit.report import plots
 from tacit.report.plots import plot_regret, plot_shares
-from tacit.report.tables import show, summary_table
-from tacit.sweeps.sweep import sweep
 
 THIN = "thin: certified bounds"
 
@@ -96,22 +89,3 @@ def test_nonsense_is_not_drawn(plot, value, rows):
     """Files are never reached: where the data could be drawn, the path is what is wrong."""
     for make in PICTURES[plot]:
         assert attempt(lambda make=make: plot(*make(value, rows))) is REFUSED
-    table = attempt(lambda: summary_table(value))
-    assert table is REFUSED or not table[1:]
-
-
-def test_tables():
-    changing = Tracking(n=3, horizon=1500, switches=1, adversary="stochastic")
-    with patch.dict(CATALOGUE, {Tracking: (RestartOnShift, LimitedUpdates)}):
-        found = sweep(changing, [(4.0, 0.0), (1e4, 0.0)], "shifting", runs=2, algorithms="all").summaries()
-    heads, *rows = table = summary_table(found)
-    assert text_table(table).count("\n") == len(found) + 2
-    bound, first = heads.index("certified bound"), heads.index("runs")
-    limited = next(row for row in rows if row[1] == "LimitedUpdates")
-    assert limited[bound] == "none"  # its bound is infinite
-    restarts = next(row for row in rows if row[1] == "RestartOnShift")
-    assert "if there are at most S restarts" in restarts[bound] or "vacuous" in restarts[bound]
-    for summary, row in zip(found, rows, strict=True):
-        measured = [summary.runs, summary.mean, summary.standard_error, summary.per_round]
-        assert list(row[first : first + 4]) == list(map(show, measured))
-    assert {row[heads.index("epsilon")] for row in rows} == {"4", "10,000 (without privacy)"}

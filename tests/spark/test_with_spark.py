@@ -289,10 +289,10 @@ def test_sweeps_through_joblib_make_the_same_rows(spark):
     joblib, joblibspark = pytest.importorskip("joblib"), pytest.importorskip("joblibspark")
     joblibspark.register_spark()
     job = {"problem": shops.tacit.Experts(n=3, horizon=100), "targets": [(1.0, 1e-6)], "environment": "gap"}
-    here = shops.tacit.sweep(*job.values(), runs=2, command="x")
+    here = shops.tacit.sweep(*job.values(), runs=2)
     with joblib.parallel_config("spark", n_jobs=1):
-        there = shops.tacit.sweep(*job.values(), runs=2, command="x")
-    assert there.table["regret"].to_pylist() == here.table["regret"].to_pylist()
+        there = shops.tacit.sweep(*job.values(), runs=2)
+    assert there.cells[0].simulation.regret.tolist() == here.cells[0].simulation.regret.tolist()
 
 
 def test_the_example(place):

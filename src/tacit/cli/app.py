@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
-from collections.abc import Sequence
 from inspect import Parameter
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,11 +15,8 @@ from tacit.cli import demo, experiments, options, problems, run, service, store
 from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.errors import InvalidInput
-from tacit.planning.comparison import text_table
 from tacit.problems import Problem
 from tacit.report.plots import plot_regret
-from tacit.report.tables import plain_summary, summary_table
-from tacit.sweeps.records import Sweep
 from tacit.version import __version__
 
 plans = typer.Typer(
@@ -90,110 +84,6 @@ PLAYED = tuple(played(problem) for problem in problems.SIMULATED)
 """Problems that are played for a number of rounds."""
 
 add_commands(simulations, simulate, PLAYED)
-
-
-sweeps = typer.Typer(
-    help="Simulate a grid of problems and privacies; a killed sweep goes on where it stopped.", no_args_is_help=True
-)
-
-Epsilons = Annotated[str, typer.Option(help="Privacy budgets, with commas between them.")]
-Runs = Annotated[int, typer.Option(help="How many runs of each cell.")]
-Folder = Annotated[Path, typer.Option("--output", "-o", help="The folder of Parquet files to append to.")]
-Environments = Annotated[
-    str | None, typer.Option(help=f"Environments, with commas between them ({NAMES}; default: the first that fits).")
-]
-Algorithms = Annotated[str, typer.Option(help="best (the planner's choice), all, or names with commas between them.")]
-LowerBound = Annotated[
-    bool,
-    typer.Option(
-        help="Also simulate without privacy (epsilon = 10000), for comparison; the proved floor is always shown."
-    ),
-]
-SweepSeed = Annotated[int, typer.Option("--seed", help="Makes the sweep repeatable.")]
-Jobs = Annotated[int, typer.Option(help="How many processes; -1 uses all cores.")]
-Backend = Annotated[str | None, typer.Option(help="A joblib backend other than loky.")]
-LISTS = {
-    "horizon": ("horizons", Annotated[str, typer.Option(help="Numbers of rounds, with commas between them.")]),
-    "n": ("n", Annotated[str, typer.Option(help="Numbers of experts, with commas between them.")]),
-    "dim": ("dim", Annotated[str, typer.Option(help="Dimensions, with commas between them.")]),
-}
-"""The options that a sweep takes lists of, under what name."""
-
-
-def budgets(epsilons: Epsilons, delta: options.Delta = 1e-6, floor: LowerBound = False) -> list[tuple[float, float]]:
-    """Every epsilon with delta, and the floor if it is wanted."""
-    wanted = numbers("epsilons", epsilons, float)
-    return [(epsilon, delta) for epsilon in (*wanted, *([options.WITHOUT_PRIVACY] if floor else []))]
-
-
-def run_sweep(
-    problem: Sequence[Problem],
-    privacy: list[tuple[float, float]],
-    output: options.Output,
-    folder: Folder,
-    runs: Runs = 20,
-    environments: Environments = None,
-    algorithms: Algorithms = "best",
-    seed: SweepSeed = 0,
-    jobs: Jobs = -1,
-    backend: Backend = None,
-) -> None:
-    """A grid of these problems is simulated; what was measured is appended to a folder, and shown as a table."""
-    names = algorithms.split(",")
-    result = tacit.sweep(
-        problem,
-        privacy,
-        [fitting_environment(problem[0])] if environments is None else environments.split(","),
-        runs=runs,
-        seed=seed,
-        path=folder,
-        algorithms=names[0] if len(names) == 1 else names,
-        backend=backend,
-        n_jobs=jobs,
-        command=shlex.join(["tacit", *sys.argv[1:]]),
-    )
-    summaries = result.summaries()
-    record = {"path": str(folder), "runs": len(result), "cells": [plain_summary(s) for s in summaries]}
-    output.answer(f"{text_table(summary_table(summaries))}\n{len(result):,} runs in {folder}", record)
-
-
-def listed(problem: Part) -> Part:
-    """The problem over every combination of its lists: a function with the same options, lists among them."""
-    found = options_of(problem)
-    names = {old: new for old, (new, _) in LISTS.items() if old in found}
-
-    def make(**given: Any) -> list[Problem]:
-        values = [numbers(new, given.pop(new), int) for new in names.values()]
-        return [problem(**given, **dict(zip(names, chosen, strict=True))) for chosen in product(*values)]
-
-    changed = {
-        old: found[old].replace(name=new, annotation=LISTS[old][1], default=Parameter.empty)
-        for old, new in names.items()
-    }
-    return with_options(problem, make, changed)
-
-
-def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
-    """The numbers of a list with commas."""
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise InvalidInput(f"--{name} must be {what} with commas between them. Got {text!r} instead.") from None
-
-
-add_commands(sweeps, run_sweep, [listed(kind) for kind in problems.SIMULATED], budgets)
-
-
-def report(
-    output: options.Output,
-    results: Annotated[Path, typer.Argument(help="The folder or file that `tacit sweep` wrote.")],
-) -> None:
-    """Print the table of what a sweep measured."""
-    sweep = Sweep.read(results)
-    summaries = sweep.summaries()
-    record = {"path": str(results), "runs": len(sweep), "cells": [plain_summary(s) for s in summaries]}
-    output.answer(text_table(summary_table(summaries)).rstrip("\n"), record)
 
 
 audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
@@ -280,11 +170,11 @@ app = typer.Typer(
     add_completion=False,
 )
 for part, name in (
-    (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (sweeps, "sweep"), (audits, "audit"),
+    (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (audits, "audit"),
     (contracts, "contract"), (store.app, "store"), (experiments.app, "experiments"),
 ):  # fmt: skip
     app.add_typer(part, name=name)
-for action in (demo.demo, report, service.serve, service.token):
+for action in (demo.demo, service.serve, service.token):
     add_command(app, action)
 add_command(app, experiments.tick, at=experiments.here)
 

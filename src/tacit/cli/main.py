@@ -1,4 +1,4 @@
-"""The command line: plan, run, simulate, sweep, report, audit, contract, demo, serve, token, store, experiments.
+"""The command line: plan, run, simulate, audit, contract, demo, serve, token, store, experiments.
 
 Decisions go to standard output, everything else to standard error. Exit codes: 0 done, also if the reader of the
 output went away; 1 an audit broke a contract, or a contract was refused; 2 bad input with one clear sentence, or a

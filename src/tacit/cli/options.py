@@ -1,7 +1,7 @@
 """Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
 `everywhere` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
-`simulate`, `sweep` and `audit` do is written once, as an action, and there is a command for every kind of
+`simulate` and `audit` do is written once, as an action, and there is a command for every kind of
 problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
 options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
 """
@@ -22,9 +22,6 @@ import typer
 
 from tacit.errors import InvalidInput
 from tacit.report.plots import check_picture as check_format
-
-WITHOUT_PRIVACY = 1e4
-"""The epsilon that stands for no privacy in comparisons."""
 
 Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[

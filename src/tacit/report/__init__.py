@@ -1,4 +1,4 @@
-"""Tables and pictures of results (extra: tacit[plots])."""
+"""Pictures of results (extra: tacit[plots])."""
 
 from tacit.report.plots import plot_regret, plot_shares
 

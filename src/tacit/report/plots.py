@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.report.tables import NEARLY
 from tacit.simulation.loop import Simulation
 from tacit.validation import (
     LARGEST,
@@ -137,7 +136,7 @@ def plot_regret(
     if any(np.isfinite(result.bound) for result in results):
         axes.plot([], [], color="0.4", linewidth=1.0, label="thin: certified bounds")
     if floor is not None:
-        axes.plot(floor.rounds, floor.mean, color="0.5", linestyle=(0, (1, 1)), label=f"{NEARLY}, measured")
+        axes.plot(floor.rounds, floor.mean, color="0.5", linestyle=(0, (1, 1)), label="without privacy, measured")
     axes.set_xlabel("round")
     axes.set_ylabel("regret (units of loss)")
     axes.set_title(title)

@@ -178,10 +178,15 @@ def simulate(
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, arrivals))
         shown.step(environment.horizon)
+    return gathered(chosen, environment, seed, outcomes)
+
+
+def gathered(plan: Plan, environment: Environment, seed: int, outcomes: Sequence[Outcome]) -> Simulation:
+    """The simulation that consists of these runs."""
     return Simulation(
-        plan=chosen,
+        plan=plan,
         environment=environment,
-        rounds=game_for(chosen.problem, environment).rounds(environment.horizon),
+        rounds=game_for(plan.problem, environment).rounds(environment.horizon),
         regret=np.stack([outcome.regret for outcome in outcomes]),
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,

@@ -1,24 +1,21 @@
 """Sweeps: many problems, privacies and environments, each run several times, on any joblib backend.
 
 A cell is one plan against one environment. A run's randomness is derived from the sweep's seed and the run's
-number alone, so the rows are the same whichever process makes them, in whatever order. What is stored is found again by
-the cell's hash and is not run again. Only the calling process writes.
+number alone, so the numbers are the same whichever process makes them.
 """
 
 from __future__ import annotations
 
-import shlex
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
-from tacit.noise.randomness import REPLAYABLE
 from tacit.planning.catalogue import algorithms_for, check_algorithm
 from tacit.planning.comparison import Candidate, Comparison
 from tacit.planning.planner import plan
@@ -26,35 +23,65 @@ from tacit.problems import Problem
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
-from tacit.simulation.games import MOST_RUNS, game_for
-from tacit.simulation.loop import certified_regret, simulate_run
-from tacit.sweeps.records import SCHEMA_VERSION, Store, Sweep, describe, digest, distinct, make_table, read_tables
+from tacit.simulation.games import MOST_RUNS, Outcome, game_for
+from tacit.simulation.loop import Simulation, gathered, simulate_run
 from tacit.validation import check_integer, check_privacy, invalid, require
-from tacit.version import __version__
-
-# A part is written after this long, or after this share of the time so far: a killed sweep loses little, and the
-# number of parts grows with the logarithm of the time.
-FLUSH_SECONDS = 1.0
-FLUSH_SHARE = 0.02
 
 EnvironmentMaker = str | Callable[[Any], Environment]
 """A name of `tacit.environments.named.NAMED`, or a function from a problem to its environment."""
 Algorithms = str | Sequence[str | type[Plan]]
+Worlds = list[tuple[str, Environment]]
+"""Environments, each after its name."""
 
 
 @dataclass(frozen=True)
-class Job:
-    """One run to be made: everything a worker needs."""
+class Cell:
+    """The runs of one plan in one environment.
 
-    plan: Plan
-    environment: Environment
-    facts: dict[str, Any]
-    run: int
+    Attributes:
+        choice: what the planner compared for the cell's problem and privacy.
+        world: the environment's name.
+        simulation: what was measured.
+        seconds: how long each run took.
+    """
 
-    @property
-    def rounds(self) -> int:
-        """How long it is, for the estimate of the time left."""
-        return int(self.facts["horizon"])
+    choice: Comparison
+    world: str
+    simulation: Simulation
+    seconds: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give a row of `Sweep.to_frame`."""
+        choice, found = self.choice, self.simulation
+        rounds = int(found.rounds[-1])
+        floor = choice.floor if choice.problem.horizon == rounds else None  # of so many rounds
+        return {
+            "problem": repr(choice.problem),
+            "environment": self.world,
+            "rounds": rounds,
+            "epsilon": choice.target.epsilon,
+            "delta": choice.target.delta,
+            "algorithm": found.plan.algorithm,
+            "chosen": found.plan is choice.plan,
+            "runs": len(found.regret),
+            "mean_regret": float(found.mean[-1]),
+            "standard_error": float(found.standard_error[-1]),
+            "certified_regret": found.bound,
+            "proved_floor": None if floor is None else float(floor),
+            "mean_switches": float(np.mean(found.switches)),
+            "mean_seconds": float(np.mean(self.seconds)),
+        }
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The cells of a sweep, in the order of problems, privacies, algorithms and environments."""
+
+    cells: tuple[Cell, ...]
+
+    def to_frame(self) -> Any:
+        """Give a pandas frame with a row for each cell."""
+        return require("pandas", "frames").DataFrame.from_records([cell.to_dict() for cell in self.cells])
 
 
 def sweep(
@@ -64,14 +91,12 @@ def sweep(
     *,
     runs: int = 20,
     seed: int = 0,
-    path: str | Path | None = None,
     algorithms: Algorithms = "best",
     backend: str | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
-    command: str | None = None,
 ) -> Sweep:
-    """Run every problem at every privacy in every environment, and keep one row for each run.
+    """Simulate every problem at every privacy in every environment.
 
     Args:
         problems: what is to be decided.
@@ -79,88 +104,88 @@ def sweep(
         environments: functions from a problem to an environment, or names (see `tacit.environments.named.NAMED`).
         runs: how many runs of each cell.
         seed: makes the sweep repeatable; a simulation is never private.
-        path: the folder of Parquet files to append to; what is in it already is not run again.
         algorithms: "best" (the planner's choice), "all" that meet the contract, or a list of names and of classes;
             a class that is not registered takes part in the planning, too.
         backend: a joblib backend (default: what `joblib.parallel_config` says, else loky).
         n_jobs: processes (default: what `joblib.parallel_config` says, else one; -1: all cores).
-        progress: show what is done and how long the rest will take (default: only in a terminal).
-        command: what to type to make this again (default: this process's command line).
+        progress: show that it is planned and simulated (default: only in a terminal).
 
     >>> from tacit.problems import Experts
     >>> result = sweep([Experts(n=4, horizon=64)], [(1.0, 1e-6)], ["gap", "switching"], runs=3)
-    >>> len(result), len(result.summaries())
-    (6, 2)
+    >>> [(cell.world, len(cell.simulation.regret)) for cell in result.cells]
+    [('gap', 3), ('switching', 3)]
     """
     check_integer("sweep", "runs", runs, at_most=MOST_RUNS)
     check_integer("sweep", "seed", seed, at_least=0)
     joblib = require("joblib", "sweeps")
-    require("pyarrow", "cli")
-    pool = _Pool(joblib, {"backend": backend, "n_jobs": n_jobs}, Progress("sweep", progress))
-    cells = list(_grid(problems, privacies, environments))
-    if not cells:
+    grid = list(_grid(problems, privacies, environments))
+    if not grid:
         raise InvalidInput("This sweep is empty: give at least one problem, one privacy and one environment.")
-    said = shlex.join(sys.orig_argv) if command is None else command
-    # Whatever is wrong with a cell shows here, before the first run.
     asked = _asked(algorithms)
-    jobs = [job for cell in pool.plan(cells, asked) for job in _jobs(*cell, asked, runs, seed, said)]
-    if path is None:
-        return Sweep(distinct(make_table(list(pool.rows(jobs, 0)))))
-    store = Store.open(path)
-    with store.alone():
-        wanted = {(job.facts["cell"], job.run) for job in jobs}
-        done = {key for table in read_tables(store.path) for key in _keys(table)} & wanted
-        left = [job for job in jobs if (job.facts["cell"], job.run) not in done]
-        _store_all(store, pool.rows(left, len(done)))
-        parts = [_only(table, wanted) for table in read_tables(store.path)]
-    return Sweep(distinct(require("pyarrow", "cli").concat_tables(parts)), store.path)
+    parallel = joblib.Parallel(backend=backend, n_jobs=n_jobs)
+    with Progress("sweep", progress) as shown:
+        shown.say(f"planning {len(grid)} problems")
+        call = joblib.delayed(_candidates)
+        found = parallel(call(*point[:3], _compared(point[0], asked)) for point in grid)
+        # Whatever is wrong with a cell shows here, before the first run.
+        planned = [
+            (choice, chosen, *world)
+            for (problem, *_, worlds), parts in zip(grid, found, strict=True)
+            for choice in [Comparison(problem, *parts)]
+            for chosen in _plans(choice, asked)
+            for world in _fitting(problem, worlds)
+        ]
+        shown.say(f"simulating {len(planned)} cells")
+        call = joblib.delayed(_timed_run)
+        # A fresh copy has no cached values, some of which do not travel to other processes.
+        tasks = [
+            call(replace(chosen), environment, seed, run)
+            for _, chosen, _, environment in planned
+            for run in range(runs)
+        ]
+        made = parallel(tasks)
+    cells = []
+    for index, (choice, chosen, name, environment) in enumerate(planned):
+        outcomes, seconds = zip(*made[index * runs : (index + 1) * runs], strict=True)
+        cells.append(Cell(choice, name, gathered(chosen, environment, seed, outcomes), seconds))
+    return Sweep(tuple(cells))
 
 
 def _grid(
     problems: Problem | Iterable[Problem],
     privacies: Iterable[tuple[float, float]],
     environments: EnvironmentMaker | Iterable[EnvironmentMaker],
-) -> Iterator[tuple[Problem, float, float, list[tuple[str, Environment]]]]:
+) -> Iterator[tuple[Problem, float, float, Worlds]]:
     """Every problem at every privacy, with its environments."""
     single = isinstance(environments, str) or callable(environments)
     for name, given in (("problems", problems), ("privacies", privacies), ("environments", environments)):
         if not (isinstance(given, Iterable | Problem) or (name == "environments" and single)):
             raise invalid("sweep", name, "a list", given)
-    worlds = [environments] if isinstance(environments, str) or callable(environments) else list(environments)
-    for world in worlds:
-        if not (isinstance(world, str) or callable(world)):
-            raise invalid("sweep", "environments", "names, or functions from a problem to an environment", world)
-    names = [_name(world) for world in worlds]
+    makers = [environments] if isinstance(environments, str) or callable(environments) else list(environments)
+    for maker in makers:
+        if not (isinstance(maker, str) or callable(maker)):
+            raise invalid("sweep", "environments", "names, or functions from a problem to an environment", maker)
     pairs = [_privacy(pair) for pair in privacies]
     for problem in [problems] if isinstance(problems, Problem) else problems:
         if not isinstance(problem, Problem):
             raise invalid("sweep", "problems", "problems such as Experts(n=, horizon=)", problem)
-        found = [named_environment(w, problem) if isinstance(w, str) else w(problem) for w in worlds]
-        made = [(name or type(world).__name__, world) for name, world in zip(names, found, strict=True)]
-        for epsilon, delta in pairs if made else []:
-            yield problem, epsilon, delta, made
+        worlds = [_world(maker, problem) for maker in makers]
+        for epsilon, delta in pairs if worlds else []:
+            yield problem, epsilon, delta, worlds
 
 
-def _jobs(
-    choice: Comparison,
-    environments: list[tuple[str, Environment]],
-    algorithms: list[str | type[Plan]],
-    runs: int,
-    seed: int,
-    command: str,
-) -> Iterator[Job]:
-    for chosen in _plans(choice, algorithms):
-        for world, environment in environments:
-            facts = {"world": world, **_facts(choice, chosen, environment, seed, command)}
-            # A fresh copy has no cached values, some of which do not travel to other processes.
-            bare = replace(chosen)
-            yield from (Job(bare, environment, facts, run) for run in range(runs))
+def _world(maker: EnvironmentMaker, problem: Problem) -> tuple[str, Environment]:
+    """An environment after its name; what an unnamed function makes goes by its own."""
+    if isinstance(maker, str):
+        return maker, named_environment(maker, problem)
+    world, name = maker(problem), getattr(maker, "__name__", "<")
+    return type(world).__name__ if "<" in name else name, world
 
 
-def _name(world: EnvironmentMaker) -> str | None:
-    """What the user calls it (None: an unnamed function, which goes by the name of what it makes)."""
-    name = world if isinstance(world, str) else getattr(world, "__name__", "<")
-    return None if "<" in name else name
+def _fitting(problem: Problem, worlds: Worlds) -> Worlds:
+    for _, environment in worlds:
+        game_for(problem, environment)  # raises if they do not fit
+    return worlds
 
 
 def _privacy(pair: Any) -> tuple[float, float]:
@@ -199,100 +224,6 @@ def _plans(choice: Comparison, asked: list[str | type[Plan]]) -> list[Plan]:
     return [plans[name] for name in names]
 
 
-def _facts(choice: Comparison, chosen: Plan, environment: Environment, seed: int, command: str) -> dict[str, Any]:
-    """The columns that all runs of a cell share."""
-    game_for(choice.problem, environment)  # raises if they do not fit
-    rounds = int(environment.horizon)
-    problem, target = describe(choice.problem), choice.target
-    against = describe(environment)
-    domain = getattr(choice.problem, "domain", None)
-    candidates = [c for c in choice.candidates if c.plan is not None]
-    inside = describe(chosen.parameters)
-    floor = choice.floor if choice.problem.horizon == rounds else None  # of so many rounds
-    return {
-        "cell": digest(SCHEMA_VERSION, problem, chosen.algorithm, inside, target.epsilon, target.delta, against, seed),
-        "seed": seed,
-        "tacit_schema": SCHEMA_VERSION,
-        "tacit_version": __version__,
-        "command": command,
-        "kind": type(choice.problem).__name__,
-        "problem": problem,
-        "family": describe(replace(choice.problem, horizon=None)),
-        "horizon": rounds,
-        "n": getattr(choice.problem, "n", None),
-        "dimension": getattr(choice.problem, "dimension", getattr(domain, "dimension", None)),
-        "algorithm": chosen.algorithm,
-        "chosen": chosen is choice.plan,
-        "epsilon": target.epsilon,
-        "delta": target.delta,
-        "contract": str(chosen.guarantee.with_randomness(REPLAYABLE)),
-        "environment": against,
-        "bound": certified_regret(chosen, rounds),
-        "bound_condition": chosen.regret_bound.condition,
-        "vacuous": chosen.vacuous,
-        "floor": None if floor is None else float(floor),
-        "floor_reason": "" if floor is None else floor.reason,
-        "candidates": [c.algorithm for c in candidates],
-        "candidate_bounds": [certified_regret(c.plan, rounds) for c in candidates if c.plan is not None],
-    }
-
-
-def make_row(job: Job) -> dict[str, Any]:
-    """Make one run, in whatever process this is, and describe it."""
-    started = time.perf_counter()
-    outcome = simulate_run(job.plan, job.environment, int(job.facts["seed"]), job.run)
-    seconds = time.perf_counter() - started
-    rounds = game_for(job.plan.problem, job.environment).rounds(job.environment.horizon)
-    return {
-        **job.facts,
-        "run": job.run,
-        "regret": float(outcome.regret[-1]),
-        "regret_per_round": float(outcome.regret[-1]) / job.rounds,
-        "switches": int(outcome.switches),
-        "seconds": seconds,
-        "checkpoints": rounds.tolist(),
-        "regret_curve": outcome.regret.tolist(),
-    }
-
-
-@dataclass(frozen=True)
-class _Pool:
-    """Plans and runs, handed to joblib."""
-
-    joblib: Any
-    options: dict[str, Any]
-    shown: Progress
-
-    def plan(
-        self, cells: list[tuple[Problem, float, float, list[tuple[str, Environment]]]], asked: list[str | type[Plan]]
-    ) -> Iterator[tuple[Comparison, list[tuple[str, Environment]]]]:
-        """The planner's choice for each cell, with the cell's environments."""
-        self.shown.say(f"planning {len(cells)} problems")
-        call = self.joblib.delayed(_candidates)
-        tasks = (call(*cell[:3], _compared(cell[0], asked)) for cell in cells)
-        for (problem, *_, environments), parts in zip(cells, self.joblib.Parallel(**self.options)(tasks), strict=True):
-            yield Comparison(problem, *parts), environments
-
-    def rows(self, jobs: list[Job], before: int) -> Iterator[dict[str, Any]]:
-        """The rows of these jobs, as they come."""
-        self.shown.expect(before, [job.rounds for job in jobs])
-        for row in self._made(jobs) if jobs else ():
-            self.shown.step(int(row["horizon"]))
-            yield row
-
-    def _made(self, jobs: list[Job]) -> Iterator[dict[str, Any]]:
-        call = self.joblib.delayed(make_row)
-        try:
-            parallel = self.joblib.Parallel(return_as="generator_unordered", **self.options)
-        except ValueError:  # some backends give whole lists only: hand out shares, to store rows between them
-            parallel = self.joblib.Parallel(**self.options)
-            share = 4 * (parallel.n_jobs if parallel.n_jobs > 0 else self.joblib.cpu_count())
-            for first in range(0, len(jobs), share):
-                yield from parallel(map(call, jobs[first : first + share]))
-        else:
-            yield from parallel(map(call, jobs))
-
-
 def _candidates(
     problem: Problem, epsilon: float, delta: float, algorithms: tuple[type[Plan], ...]
 ) -> tuple[Target, list[Candidate], tuple[str, ...], str]:
@@ -302,27 +233,8 @@ def _candidates(
     return made.target, bare, made.warnings, made.ranked_by
 
 
-def _store_all(store: Store, rows: Iterator[Any]) -> None:
-    """Append rows as parts, often enough that little is lost when the process is killed."""
-    started = last = time.monotonic()
-    waiting: list[Any] = []
-    for row in rows:
-        waiting.append(row)
-        now = time.monotonic()
-        if now - last >= max(FLUSH_SECONDS, FLUSH_SHARE * (now - started)):
-            _append(store, waiting)
-            waiting, last = [], now
-    if waiting:
-        _append(store, waiting)
-
-
-def _append(store: Store, rows: list[Any]) -> None:
-    store.append(make_table(rows), digest(*((row["cell"], row["run"]) for row in rows)))
-
-
-def _keys(table: Any) -> list[tuple[str, int]]:
-    return list(zip(table["cell"].to_pylist(), table["run"].to_pylist(), strict=True))
-
-
-def _only(table: Any, wanted: set[tuple[str, int]]) -> Any:
-    return table.filter([key in wanted for key in _keys(table)])
+def _timed_run(chosen: Plan, environment: Environment, seed: int, run: int) -> tuple[Outcome, float]:
+    """One run, in whatever process this is, without what only pictures show of it; and its seconds."""
+    started = time.perf_counter()
+    outcome = simulate_run(chosen, environment, seed, run)
+    return replace(outcome, detail={}), time.perf_counter() - started
