@@ -4,19 +4,36 @@ import inspect
 import re
 from collections import Counter
 from importlib import import_module
+from pathlib import Path
 
-import pytest
 from typer.main import get_command
 
 import tacit
-from docs.coverage_mutations import PAGE, PAPERS, ROOT, named, table
 from tacit.cli.app import app
 
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "coverage.md"
 COLUMNS = ["statement", "what it says", "where", "how it is reached", "test"]
 VERDICTS = ("here", "partly", "rightly absent", "not yet")
-NOTHING = "—"
 # Words of the page that stand for something of the reader's own.
 OPEN_WORDS = {"problem", "leader", "sums"}
+
+
+def table(text):
+    """The cells of each row of the only table in a text, its header first."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [cells[0], *cells[2:]]
+
+
+def named(cell):
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+_PARTS = re.split(r"^## .*\{ #([\w-]+) \}$", PAGE.read_text(), flags=re.MULTILINE)
+PAPERS = dict(zip(_PARTS[1::2], map(table, _PARTS[2::2]), strict=True))
+"""The rows of each paper, by its anchor."""
 
 
 def looked_up(name):
@@ -137,39 +154,3 @@ def test_all_five_papers_are_counted_rightly():
     found = {name: Counter(map(verdict, rows[1:])) for name, rows in PAPERS.items()}
     assert stated == {name: [count[word] for word in VERDICTS] for name, count in found.items()}
     assert len(stated) == 5
-
-
-GOOD = ["Theorem 1", "words", "`CTRL`", "`CTRL.start`", "`tests/docs/test_coverage.py::test_no_statement_stands_twice`"]
-
-
-@pytest.mark.parametrize(
-    ("column", "cell"),
-    [
-        (1, "words ([repaired](errata/ctrl.md#theorem_99))"),
-        (2, "`CTLR`"),
-        (2, "`tacit.algorithms.convex.ctrl.nowhere`"),
-        (2, "`docs/nowhere.md`"),
-        (2, "in the library"),
-        (2, "**partly**: `CTRL`"),
-        (2, "`CTRL`; not yet: the rest"),
-        (2, "**not yet**:"),
-        (2, "**rightly absent**"),
-        (3, "`CTRL.begin`"),
-        (3, '`CTRL.calibrate(problem, epsilon=1.0, kalibration="paper")`'),
-        (3, "`tacit plan konvex`"),
-        (3, "`tacit plan convex --algorithm CTLR`"),
-        (3, "`tacit plan convex --algorythm CTRL`"),
-        (4, "`tests/docs/test_coverage.py::test_nothing`"),
-        (4, "`tests/docs/test_coverage.py::TestNothing::test_no_statement_stands_twice`"),
-        (4, "`tests/nowhere.py::test_no_statement_stands_twice`"),
-        (4, NOTHING),
-    ],
-)
-def test_a_wrong_cell_is_found(column, cell):
-    assert not problems(GOOD)
-    assert problems([*GOOD[:column], cell, *GOOD[column + 1 :]])
-
-
-def test_a_statement_that_stands_twice_and_a_short_row_are_found():
-    assert repeated([GOOD, GOOD]) == ["Theorem 1"]
-    assert problems(GOOD[:4])

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts.errata.evidence import CORRECTED, FALSE, GAP, LOOSE, RIGHT, VERDICT, Errata, verdict
+from scripts.errata.evidence import CORRECTED, FALSE, GAP, LOOSE, RIGHT, VERDICT
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
@@ -53,34 +53,3 @@ def test_every_section_has_its_function_and_every_function_its_section(name):
         assert f'print({name}.table("{function}"))' in found[function], f"{function} does not show its own numbers"
         assert "**What is true.**" in found[function]
         assert "**tacit**" in found[function] or "`" in found[function]
-
-
-def test_a_table_shows_what_the_function_found():
-    errata = Errata()
-
-    @errata
-    def claim():
-        """A claim."""
-        return {"value": 0.12345, "count": 12000, **verdict(GAP, printed=False, corrected=True)}
-
-    assert errata.table("claim").splitlines() == [
-        "value      0.1235",
-        "count      12,000",
-        "verdict    proof has a gap",
-        "corrected  holds",
-    ]
-    assert verdict(FALSE, printed=True, corrected=True)[VERDICT] == "not shown"
-    with pytest.raises(KeyError):
-        errata.table("nothing")
-
-
-def test_all_tables_are_printed(capsys):
-    errata = Errata()
-
-    @errata
-    def claim():
-        """A claim."""
-        return {"value": 1.0}
-
-    errata.print_all()
-    assert "claim: A claim.\n\nvalue  1\n" in capsys.readouterr().out
