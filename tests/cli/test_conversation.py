@@ -9,11 +9,9 @@ import pytest
 COMMON = ("--epsilon", "1", "--delta", "0", "--seed", "3", "--horizon", "50", "--input", "-")
 EXPERTS = ("experts", *COMMON, "--n", "2")
 KINDS = {
-    "ndjson": ((*EXPERTS, "--format", "ndjson"), "[0.5, 0.25]\n", None),
-    "csv without a header": (EXPERTS, "0.5,0.25\n", signal.SIGINT),
+    "rows": (EXPERTS, "0.5,0.25\n", signal.SIGINT),
+    "rows without feedback": (EXPERTS, "null\n", None),
     "convex": (("convex", *COMMON, "--dim", "1"), "0.5,1\n", signal.SIGTERM),
-    "arms": (("arms", *COMMON[:-2], "--n", "2"), "0.5\n", signal.SIGTERM),
-    "arms without a reply": (("arms", *COMMON[:-2], "--n", "2", "--format", "ndjson"), "null\n", None),
 }
 
 

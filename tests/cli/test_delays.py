@@ -20,14 +20,12 @@ def expected(delay=0):
     return plan.start(tacit.Randomness.replayable(3)).run(LOSSES, mask).tolist()
 
 
-@pytest.mark.parametrize("kind", ["null", "empty cells", "ndjson", "stdin"])
+@pytest.mark.parametrize("kind", ["null", "empty cells", "stdin"])
 def test_rows_without_feedback(kind, tmp_path, capsys):
     path, stdin, extra = tmp_path / "losses.csv", "", []
     rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
     empty = {"empty cells": ",,"}.get(kind, "null")
     text = "".join((empty if row is None else ",".join(map(str, row))) + "\n" for row in rows)
-    if kind == "ndjson":
-        path, text = tmp_path / "losses.ndjson", "".join(json.dumps(row) + "\n" for row in rows)
     if kind == "stdin":
         path, stdin, extra = "-", text, ["--n", "3", "--horizon", "90"]
     else:

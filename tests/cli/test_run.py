@@ -34,14 +34,10 @@ def test_csv_file_gives_the_learners_decisions(tmp_path, capsys):
     assert "neighbours: replace" in captured.err
 
 
-@pytest.mark.parametrize("kind", ["ndjson", "objects", "no header", "stdin"])
-def test_every_format_gives_the_same_decisions(kind, tmp_path, capsys):
+@pytest.mark.parametrize("kind", ["no header", "stdin"])
+def test_every_source_gives_the_same_decisions(kind, tmp_path, capsys):
     path, stdin, extra = tmp_path / "losses.csv", "", []
-    if kind in ("ndjson", "objects"):
-        path = tmp_path / "losses.ndjson"
-        rows = [dict(zip("abc", row, strict=True)) if kind == "objects" else row for row in LOSSES.tolist()]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    elif kind == "no header":
+    if kind == "no header":
         path.write_text(csv_text(header=False))
     else:
         path, stdin, extra = "-", csv_text(), ["--horizon", "90"]
@@ -53,11 +49,10 @@ def test_every_format_gives_the_same_decisions(kind, tmp_path, capsys):
     assert json.loads(captured.err)["rounds"] == 90
 
 
-def test_missing_file_unknown_format_and_too_many_rows(tmp_path, capsys):
+def test_missing_file_and_too_many_rows(tmp_path, capsys):
     assert "There is no file" in refused(capsys, "run", "experts", *COMMON, "--input", str(tmp_path / "none.csv"))
     path = tmp_path / "losses.csv"
     path.write_text(csv_text())
-    assert "csv or ndjson" in refused(capsys, "run", "experts", *COMMON, "--input", str(path), "--format", "xml")
     assert "more than the 10 rounds" in refused(
         capsys, "run", "experts", *COMMON, "--input", str(path), "--horizon", "10"
     )

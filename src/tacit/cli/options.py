@@ -83,8 +83,6 @@ Believed = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
-Format = Annotated[str | None, typer.Option("--format", help="csv or ndjson (default: from the file name).")]
-Replies = Annotated[str | None, typer.Option("--format", help="csv (the default) or ndjson: one number a line.")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
 Kept = Annotated[
     str | None,

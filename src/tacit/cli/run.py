@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
-from math import isnan
 from types import FrameType
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ import tacit
 from tacit.accounting.rounding import rounded_up
 from tacit.cli import options, problems
 from tacit.cli.options import Output, Part, add_commands, nobody_listens, options_of, with_options
-from tacit.cli.streams import Stream, open_replies, open_stream
+from tacit.cli.streams import Stream, open_stream
 from tacit.errors import InvalidInput, TacitError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Problem
@@ -50,8 +49,8 @@ class InStore:
         """How often the decision has changed."""
         return self._live.switches
 
-    def play(self, context: None = None) -> Any:
-        """The decision of the round in hand, which is durable; a store keeps no contexts."""
+    def play(self) -> Any:
+        """The decision of the round in hand, which is durable."""
         if self._decision is None:
             self._decision = self._live.decide()
         return self._decision.action
@@ -67,9 +66,9 @@ class InStore:
 class Source:
     """What the options say about where decisions come from."""
 
-    seed: int | None  # makes the noise replayable
-    store: str | None = None  # its file or address
-    name: str | None = None  # the learner's name in it
+    seed: options.Seed = None
+    store: options.Kept = None
+    name: options.Name = None
 
     def start(self, problem: Problem, privacy: dict[str, Any]) -> tacit.Learner | InStore:
         """Plan, and begin or go on."""
@@ -80,26 +79,12 @@ class Source:
         randomness = None if self.seed is None else Randomness.replayable(self.seed)
         if self.store is None or self.name is None:
             return tacit.plan(problem, **privacy).start(randomness)
-        if isinstance(problem, tacit.Arms):
-            from tacit.store.store import ARMS_DEPRECATED  # with the store itself, which few runs have
-
-            typer.echo(ARMS_DEPRECATED, err=True)
         store = tacit.Store(self.store)
         return InStore(store, store.make(self.name, problem, randomness=randomness, **privacy)[0])
 
 
-def source_of(seed: options.Seed = None, store: options.Kept = None, name: options.Name = None) -> Source:
-    """Where decisions come from, from its options."""
-    return Source(seed, store, name)
-
-
-def seeded(seed: options.Seed = None) -> Source:
-    """Decisions of a learner in memory: a store keeps every decision, and shows it to operators."""
-    return Source(seed)
-
-
 Feedback = Callable[[list[float], str], Any]
-"""What the learner observes of a row, or takes as a context; the text names the row in errors."""
+"""What the learner observes of a row; the text names the row in errors."""
 Show = Callable[[Any], tuple[str, dict[str, Any]]]
 """A decision as a line of text, and as entries of a JSON record."""
 
@@ -154,14 +139,13 @@ def decide(
     show: Show,
     source: Source,
     output: Output,
-    context: Feedback | None = None,
 ) -> None:
-    """Plan, then one decision a row (or two: its context, then its feedback), then the contract."""
+    """Plan, then one decision a row, then the contract."""
     if problem.horizon is not None and (stream.length or 0) > problem.horizon:
         raise _too_long(stream, problem)
     learner = source.start(problem, privacy)
     with closing(learner) if isinstance(learner, InStore) else nullcontext(), stopping() as stop:
-        talk = Conversation(learner, stream, feedback, show, output, stop, context)
+        talk = Conversation(learner, stream, feedback, show, output, stop)
         with talk.told():
             more = talk.decide(problem.horizon)
         summary(learner, talk.rounds, output)
@@ -179,7 +163,6 @@ class Conversation:
     show: Show
     output: Output
     stop: Stop
-    context: Feedback | None = None
     shown: int = 0
     rounds: int = 0  # that are over
 
@@ -191,13 +174,7 @@ class Conversation:
             deque(islice(stream.rows, self.rounds), maxlen=0)
         try:
             while self.rounds != horizon and not stop.asked:
-                known = None
-                if self.context:
-                    row = stop.next_row(stream.rows)
-                    if row is None:
-                        break
-                    known = self.context(row, f"Row {2 * self.rounds + 1} of {stream.name}")
-                line = self._line(learner.play(known))
+                line = self._line(learner.play())
                 if stream.waits:  # someone at the other end needs the decision before the feedback exists
                     self._write(line)
                 row = stop.next_row(stream.rows)
@@ -205,9 +182,8 @@ class Conversation:
                     break
                 if not stream.waits:
                     self._write(line)
-                number = (self.rounds + 1) * (2 if self.context else 1)
                 # A row without numbers is a round without feedback.
-                learner.observe(self.feedback(row, f"Row {number} of {stream.name}") if row else None)
+                learner.observe(self.feedback(row, f"Row {self.rounds + 1} of {stream.name}") if row else None)
                 self.rounds += 1
             else:
                 return stop.next_row(stream.rows) is not None
@@ -360,14 +336,13 @@ def experts(
     output: options.Output,
     source: Source,
     input: options.Input,
-    format: options.Format = None,
 ) -> None:
     """Losses of every expert in, one expert a round out; at the end the contract, to standard error.
 
     The decision of a round is written before that round's losses are read. For a file the horizon is its
     number of rows; for standard input it is --horizon, or unknown. SIGINT and SIGTERM end the stream.
     """
-    stream = open_stream(input, format, problem.size)
+    stream = open_stream(input, problem.size)
     made = problem.of(len(stream.columns), stream)
 
     def show(decision: Any) -> tuple[str, dict[str, Any]]:
@@ -383,12 +358,11 @@ def convex(
     output: options.Output,
     source: Source,
     input: options.Input,
-    format: options.Format = None,
     label: Label = None,
 ) -> None:
     """A row of features and its label in (linear, quadratic: no label), the weights of each round out."""
     labelled = problem.given["loss"] in problems.LOSSES
-    stream = open_stream(input, format, None if problem.size is None else problem.size + labelled)
+    stream = open_stream(input, None if problem.size is None else problem.size + labelled)
     made = problem.of(len(stream.columns) - labelled, stream)
     column = stream.columns[-1] if label is None else label
     if column not in stream.columns:
@@ -401,71 +375,5 @@ def convex(
     decide(made, privacy, stream, feedback, show_point, source, output)
 
 
-def bandit(problem: tacit.Bandit, privacy: dict[str, Any], output: options.Output, source: Source) -> None:
-    """A conversation: a point out, its loss in, line by line, until standard input ends.
-
-    Each point is one line of numbers with commas between them (or JSON); answer it with one line, its loss.
-    """
-    stream = open_stream("-", "csv", columns=1)
-    decide(problem, privacy, stream, lambda row, _: row[0], show_point, source, output)
-
-
-def arms(
-    problem: tacit.Arms, privacy: dict[str, Any], output: options.Output, source: Source, format: options.Replies = None
-) -> None:
-    """A conversation: an arm out, its loss in, one number a line, until standard input ends. Arms count from 0.
-
-    An empty line, or null, is a reply that never came: the round counts with the largest loss, and that it was missing
-    is as private as a loss.
-    """
-    decide(problem, privacy, open_replies(format), reply_within(problem), show_arm, source, output)
-
-
-def contexts(
-    problem: tacit.ContextualArms | tacit.Policies,
-    privacy: dict[str, Any],
-    output: options.Output,
-    source: Source,
-    format: options.Replies = None,
-) -> None:
-    """A conversation: the context of a round in, an action out, its loss in, line by line, until standard input ends.
-
-    A context is one line: the features of the round, or the action that each policy recommends. Actions count from 0.
-    An empty line, or null, in place of a loss is a reply that never came. Nothing is kept in a store.
-    """
-
-    def context(row: list[float], name: str) -> list[float] | list[int]:
-        if isinstance(problem, tacit.ContextualArms):
-            return row
-        if not all(action.is_integer() and 0 <= action < problem.actions for action in row):
-            raise InvalidInput(f"{name} must have an action from 0 to {problem.actions - 1} for each policy.")
-        return [int(action) for action in row]
-
-    size = problem.dimension if isinstance(problem, tacit.ContextualArms) else problem.n
-    decide(problem, privacy, open_replies(format, size), reply_within(problem), show_arm, source, output, context)
-
-
-def reply_within(problem: tacit.Arms | tacit.ContextualArms | tacit.Policies) -> Feedback:
-    """One loss in the problem's range, or none."""
-    low, high = problem.loss_range
-
-    def feedback(row: list[float], name: str) -> float | None:
-        if isnan(row[0]):
-            return None
-        if not low <= row[0] <= high:
-            raise InvalidInput(f"{name} has a loss outside [{low:g}, {high:g}]; an empty line, or null, is none.")
-        return row[0]
-
-    return feedback
-
-
-def show_arm(arm: Any) -> tuple[str, dict[str, Any]]:
-    """The number of an arm."""
-    return str(int(arm)), {"decision": int(arm)}
-
-
-add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracking)], source=source_of)
-add_commands(app, convex, [streamed(problems.convex)], source=source_of)
-add_commands(app, bandit, [problems.bandit], source=source_of)
-add_commands(app, arms, [problems.arms], source=source_of)
-add_commands(app, contexts, [problems.contextual_arms, problems.policies], source=seeded)
+add_commands(app, experts, [streamed(problems.experts), streamed(problems.tracking)], source=Source)
+add_commands(app, convex, [streamed(problems.convex)], source=Source)
