@@ -23,7 +23,6 @@ import typer
 from tacit.errors import InvalidInput
 from tacit.report.plots import check_picture as check_format
 
-Number = Annotated[int, typer.Option(help="Number of experts.")]
 Epsilon = Annotated[
     float,
     typer.Option(
@@ -31,27 +30,6 @@ Epsilon = Annotated[
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
-Horizon = Annotated[
-    int | None, typer.Option(help="Number of rounds; left out: unknown (restarts at doubling lengths).")
-]
-Delay = Annotated[
-    int, typer.Option(help="How many further rounds may be decided before the feedback of a round is there.")
-]
-Switches = Annotated[int, typer.Option(help="How often the sequence that regret compares with may switch.")]
-LossMaker = Annotated[
-    str,
-    typer.Option(
-        "--adversary",
-        help="Who makes the losses: stochastic (independent), oblivious (fixed in advance) or adaptive (may react).",
-    ),
-]
-ArmLossMaker = Annotated[
-    str,
-    typer.Option(
-        "--adversary",
-        help="Who makes the losses: oblivious (fixed in advance), stochastic (independent, one distribution per arm).",
-    ),
-]
 RelationName = Annotated[
     str, typer.Option("--relation", help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
 ]
@@ -70,10 +48,6 @@ Algorithm = Annotated[
 Confidence = Annotated[
     float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
 ]
-ValueRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss that is seen.")]
-Lipschitz = Annotated[
-    float, typer.Option(help="How fast a loss may change per unit of distance (its Lipschitz constant).")
-]
 Believed = Annotated[
     str | None,
     typer.Option(
@@ -89,7 +63,6 @@ Kept = Annotated[
     typer.Option("--store", help="File or PostgreSQL address that keeps the learner: a killed run goes on from there."),
 ]
 Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in the store.")]
-LossRange = Annotated[tuple[float, float], typer.Option(help="Public bounds of every loss.")]
 
 
 @dataclass(frozen=True)

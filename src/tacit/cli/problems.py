@@ -1,16 +1,15 @@
-"""The problems and the convex sets by name: the options that describe each, in one place for every command."""
+"""The problems by name: each has the fields of its class as options, and sets and losses by their names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import MISSING, fields
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 import tacit
-from tacit.cli import options
 from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput
 from tacit.losses.loss import LinkLoss, RowLoss
@@ -25,11 +24,6 @@ SIZED: dict[str, Callable[[int, float, int], ConvexSet]] = {
     "birkhoff": lambda dim, radius, chosen: tacit.domains.Birkhoff(dim),
 }
 """Sets that --dim, --radius and --chosen describe."""
-
-DomainName = Annotated[str, typer.Option("--domain", help=f"The set: {', '.join(SIZED)}.")]
-Dimension = Annotated[int | None, typer.Option("--dim", help="Coordinates of a point (birkhoff: rows of the matrix).")]
-Radius = Annotated[float, typer.Option(help="Radius of the balls, half width of the box.")]
-Chosen = Annotated[int, typer.Option("--chosen", help="How many coordinates a k-subset takes.")]
 
 
 def domain_of(name: str, dim: int | None, radius: float, chosen: int = 1) -> ConvexSet:
@@ -52,210 +46,6 @@ LOSSES: dict[str, type[LinkLoss]] = {
 }
 """Losses of a row of features and a label."""
 
-LossName = Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}, quadratic or linear.")]
-DataNorm = Annotated[
-    float, typer.Option(help="Public bound on the norm of a row of data; longer rows are scaled down.")
-]
-Improper = Annotated[
-    bool,
-    typer.Option("--improper", help="Decisions may leave the domain, with which regret is compared (prediction)."),
-]
-
-InBox = Annotated[
-    str | None, typer.Option("--domain", help="A set in place of the box, of --dim coordinates: ball, simplex, ...")
-]
-
-
-def option(kind: Any, default: Any, text: str, *names: str) -> tuple[Any, Any]:
-    """The type of an option for typer, and its default."""
-    return Annotated[kind, typer.Option(*names, help=text)], default
-
-
-Options = dict[str, tuple[Any, Any]]
-"""Names of options, each with its type for typer and its default."""
-MUST = Parameter.empty
-ROUNDS: Options = {"horizon": (options.Horizon, None)}
-LATE: Options = {"delay": (options.Delay, 0)}
-MADE: Options = {"adversary": (options.LossMaker, "oblivious")}
-BOUNDED: Options = {"loss_range": (options.LossRange, (0.0, 1.0))}
-ON_SET: Options = {"domain": (DomainName, "ball"), "radius": (Radius, 1.0), "chosen": (Chosen, 1)}
-DATA: Options = {"loss": (LossName, "logistic"), "data_norm": (DataNorm, 1.0)}
-PREDICTED: Options = {"improper": (Improper, False)}
-STEEP: Options = {"lipschitz": (options.Lipschitz, 1.0)}
-IN_BOX: Options = {
-    "low": option(float, 0.0, "Lower end of every coordinate."),
-    "high": option(float, 1.0, "Upper end of every coordinate."),
-    **STEEP,
-    "domain": (InBox, None),
-    "radius": (Radius, 1.0),
-}
-RECORDS: Options = {"horizon": option(int, MUST, "Number of records.")}
-
-
-def taking(name: str, make: Callable[..., Problem], text: str, **taken: tuple[Any, Any]) -> Callable[..., Problem]:
-    """A function that makes a problem of these options, for `tacit.cli.options` to read."""
-
-    def problem(**given: Any) -> Problem:
-        return make(**given)
-
-    problem.__name__, problem.__doc__ = name, text
-    found = [
-        Parameter(each, Parameter.KEYWORD_ONLY, annotation=kind, default=its) for each, (kind, its) in taken.items()
-    ]
-    vars(problem)["__signature__"] = Signature(found)
-    return problem
-
-
-def _on_set(kind: Callable[..., Problem], **given: Any) -> Problem:
-    """A problem of points of a set."""
-    domain = domain_of(*(given.pop(name) for name in ("domain", "dim", "radius", "chosen")))
-    proper = {"proper": not given.pop("improper")} if "improper" in given else {}
-    return kind(domain=domain, **proper, **given)
-
-
-def _in_box(kind: Callable[..., Problem], *, dim: int, domain: str | None, radius: float, **given: Any) -> Problem:
-    """A problem of a few numbers in a box, or in a set in its place."""
-    points = None if domain is None else domain_of(domain, dim, radius)
-    return kind(dimension=dim, domain=points, **given)
-
-
-def _convex(*, loss: str, data_norm: float, **given: Any) -> Problem:
-    return _on_set(tacit.Convex, loss=loss_of(loss, data_norm), **given)
-
-
-def _convex_constants(
-    *, lipschitz: float, smoothness: float, family: str, strong_convexity: float, **given: Any
-) -> Problem:
-    constants = tacit.losses.ConvexFamily(lipschitz, smoothness, family, strong_convexity)
-    return _on_set(tacit.Convex, loss=constants, **given)
-
-
-def _stochastic(
-    *, loss: str, data_norm: float, regularisation: float | None, initial: str | None, **given: Any
-) -> Problem:
-    seen: Any = loss_of(loss, data_norm)
-    if regularisation is not None:
-        seen = tacit.losses.RegularisedLoss(seen, regularisation)
-    return _on_set(tacit.Stochastic, loss=seen, initial=None if initial is None else point_of(initial), **given)
-
-
-def _contextual_arms(*, dim: int, missing_at_most: float, **given: Any) -> Problem:
-    return tacit.ContextualArms(dimension=dim, missing=missing_at_most, **given)
-
-
-experts = taking(
-    "experts",
-    tacit.Experts,
-    "Choose one of N experts each round; the losses of all of them are seen.",
-    n=(options.Number, MUST),
-    **(ROUNDS | BOUNDED | LATE | MADE),
-)
-tracking = taking(
-    "tracking",
-    tacit.Tracking,
-    "Choose one of N experts each round, when the best one changes.",
-    n=(options.Number, MUST),
-    switches=(options.Switches, MUST),
-    **(ROUNDS | MADE | BOUNDED | LATE),
-)
-arms = taking(
-    "arms",
-    tacit.Arms,
-    "Choose one of N arms each round; only the loss of the chosen one is seen, or nothing.",
-    n=option(int, MUST, "Number of arms."),
-    adversary=(options.ArmLossMaker, "stochastic"),
-    **(ROUNDS | BOUNDED | LATE),
-)
-policies = taking(
-    "policies",
-    tacit.Policies,
-    "Choose an action each round by the advice of N policies; only its loss is seen, or nothing.",
-    n=option(int, MUST, "Number of policies."),
-    actions=option(int, MUST, "Number of actions."),
-    adversary=(options.ArmLossMaker, "oblivious"),
-    recommendations=option(
-        str, "public", "Who may see what policies recommend: public (all), private (the round's person)."
-    ),
-    **(ROUNDS | BOUNDED | LATE),
-)
-contextual_arms = taking(
-    "contextual-arms",
-    _contextual_arms,
-    "Choose one of N actions by the features of each round; only the loss of the chosen one is seen, or nothing.",
-    n=option(int, MUST, "Number of actions."),
-    dim=option(int, MUST, "Number of features."),
-    horizon=option(int, MUST, "Number of rounds."),
-    radius=option(float, 0.5, "Largest distance of an action's parameters from a common vector."),
-    features=option(str, "private", "private, or public (then all decisions may be published)."),
-    floor=option(float, 0.0, "Lower bound of the smallest eigenvalue of E[x x']."),
-    misspecification=option(float, 0.0, "How far expected losses may be from linear ones."),
-    missing_at_most=option(float, 0.0, "Largest share of rounds whose feedback never comes."),
-    **(BOUNDED | LATE),
-)
-convex = taking(
-    "convex",
-    _convex,
-    "Choose a point of a convex set; the whole convex loss is seen.",
-    dim=(Dimension, None),
-    **(ROUNDS | ON_SET | DATA | PREDICTED | LATE | MADE),
-)
-convex_constants = taking(
-    "convex",
-    _convex_constants,
-    "Choose a point of a convex set; the whole convex loss is seen. Its constants are enough to plan.",
-    dim=(Dimension, None),
-    **(ROUNDS | ON_SET | STEEP),
-    smoothness=option(float, 1.0, "Largest curvature of a loss; inf if losses may have kinks."),
-    family=option(str, "general", "linear, glm (generalised linear) or general."),
-    strong_convexity=option(float, 0.0, "Smallest curvature of a loss."),
-    **(PREDICTED | LATE | MADE),
-)
-lipschitz = taking(
-    "lipschitz",
-    partial(_in_box, tacit.Lipschitz),
-    "Choose one or two numbers; the whole loss is seen, convex or not.",
-    dim=option(int, 1, "How many numbers are chosen: 1 or 2."),
-    **(ROUNDS | IN_BOX | LATE | MADE),
-)
-bandit = taking(
-    "bandit",
-    partial(_on_set, tacit.Bandit),
-    "Choose a point of a convex set; only the loss of that point is seen.",
-    dim=(Dimension, None),
-    **(ROUNDS | ON_SET),
-    value_range=(options.ValueRange, (0.0, 1.0)),
-    **STEEP,
-    margin=option(float, 0.0, "How far beyond the set losses are defined; 0: only on it."),
-    **(LATE | MADE),
-)
-stochastic = taking(
-    "stochastic",
-    _stochastic,
-    "Learn one model from records, each seen once.",
-    **RECORDS,
-    dim=(Dimension, None),
-    **(ON_SET | DATA),
-    regularisation=option(float | None, None, "Curvature s of a regulariser (s/2)|x|^2 that is added to the loss."),
-    initial=option(str | None, None, "Public point where a pass begins: numbers with commas (default: the centre)."),
-    gradient_deviation=option(
-        float | None,
-        None,
-        "Declared: how far a record's gradient is from the mean one, in root mean square (utility only).",
-    ),
-    hessian_deviation=option(
-        float | None, None, "Declared: how fast that difference changes from point to point (utility only)."
-    ),
-    **PREDICTED,
-)
-
-
-def point_of(text: str) -> tuple[float, ...]:
-    """The numbers of a point with commas between them."""
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise InvalidInput(f"--initial must be numbers with commas between them. Got {text!r} instead.") from None
-
 
 def loss_of(name: str, data_norm: float) -> RowLoss:
     """The loss of that name."""
@@ -268,17 +58,154 @@ def loss_of(name: str, data_norm: float) -> RowLoss:
     return LOSSES[name](data_norm=data_norm)
 
 
-PLANNED = (
-    experts,
-    tracking,
-    convex_constants,
-    lipschitz,
-    bandit,
-    arms,
-    policies,
-    contextual_arms,
-    stochastic,
+def point_of(text: str) -> tuple[float, ...]:
+    """The numbers of a point with commas between them."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(f"--initial must be numbers with commas between them. Got {text!r} instead.") from None
+
+
+HELP = {
+    "n": "Number of experts, arms, policies or actions among which is chosen.",
+    "horizon": "Number of rounds or records; rounds may be left out: unknown (restarts at doubling lengths).",
+    "delay": "How many further rounds may be decided before the feedback of a round is there.",
+    "switches": "How often the sequence that regret compares with may switch.",
+    "actions": "Number of actions.",
+    "recommendations": "Who may see what policies recommend: public (all), private (the round's person).",
+    "features": "private, or public (then all decisions may be published).",
+    "floor": "Lower bound of the smallest eigenvalue of E[x x'].",
+    "misspecification": "How far expected losses may be from linear ones.",
+    "missing_at_most": "Largest share of rounds whose feedback never comes.",
+    "loss_range": "Public bounds of every loss.",
+    "value_range": "Public bounds of every loss that is seen.",
+    "domain": f"The set: {', '.join(SIZED)}.",
+    "dim": "Coordinates of a point, or features (birkhoff: rows of the matrix).",
+    "radius": "Radius of balls, half width of the box (contexts: of the set of an action's parameters).",
+    "chosen": "How many coordinates a k-subset takes.",
+    "low": "Lower end of every coordinate, if there is no --domain.",
+    "high": "Upper end of every coordinate, if there is no --domain.",
+    "margin": "How far beyond the set losses are defined; 0: only on it.",
+    "loss": f"{', '.join(LOSSES)}, quadratic or linear.",
+    "data_norm": "Public bound on the norm of a row of data; longer rows are scaled down.",
+    "lipschitz": "How fast a loss may change per unit of distance (its Lipschitz constant).",
+    "smoothness": "Largest curvature of a loss; inf if losses may have kinks.",
+    "family": "linear, glm (generalised linear) or general.",
+    "strong_convexity": "Smallest curvature of a loss.",
+    "improper": "Decisions may leave the domain, with which regret is compared (prediction).",
+    "regularisation": "Curvature s of a regulariser (s/2)|x|^2 that is added to the loss.",
+    "initial": "Public point where a pass begins: numbers with commas (default: the centre).",
+    "gradient_deviation": "Declared: how far a record's gradient is from the mean one, in root mean square.",
+    "hessian_deviation": "Declared: how fast that difference changes from point to point.",
+}
+ADVERSARIES = {
+    "stochastic": "stochastic (independent)",
+    "oblivious": "oblivious (fixed in advance)",
+    "adaptive": "adaptive (may react)",
+}
+FIELDS = {"dim": "dimension", "missing_at_most": "missing"}
+"""Options that are not called as their fields."""
+MADE = ("domain", "loss", "proper", "initial")
+"""Fields that are made of other options."""
+
+Options = dict[str, tuple[Any, Any]]
+"""Names of options, each with its type and its default."""
+MUST = Parameter.empty
+ON_SET: Options = {"domain": (str, "ball"), "dim": (int | None, None), "radius": (float, 1.0), "chosen": (int, 1)}
+DATA: Options = {"loss": (str, "logistic"), "data_norm": (float, 1.0)}
+CONSTANTS: Options = {
+    "lipschitz": (float, 1.0),
+    "smoothness": (float, 1.0),
+    "family": (str, "general"),
+    "strong_convexity": (float, 0.0),
+}
+PREDICTED: Options = {"improper": (bool, False)}
+KNOWN: Options = {"horizon": (int, MUST)}
+
+
+def taking(name: str, kind: type[Problem], text: str, further: Options | None = None) -> Callable[..., Problem]:
+    """A function that makes a problem of options, for `tacit.cli.options` to read.
+
+    Options are the fields that a command line can have, and further ones in place of the others.
+    """
+
+    def problem(**given: Any) -> Problem:
+        return kind(**_made(given))
+
+    hints, named = get_type_hints(kind), {field: option for option, field in FIELDS.items()}
+    hidden = MADE if len(kind.adversaries) > 1 else (*MADE, "adversary")
+    taken = {
+        named.get(field.name, field.name): (hints[field.name], MUST if field.default is MISSING else field.default)
+        for field in fields(kind)
+        if field.name not in hidden
+    }
+    taken |= {"horizon": (int | None, None), **(further or {})}
+    helps = HELP | {"adversary": f"Who makes the losses: {', '.join(map(ADVERSARIES.__getitem__, kind.adversaries))}."}
+    problem.__name__, problem.__doc__ = name, text
+    found = []
+    for each, (its, default) in taken.items():
+        option = typer.Option(f"--{each.replace('_', '-')}", help=helps[each])
+        found.append(Parameter(each, Parameter.KEYWORD_ONLY, annotation=Annotated[its, option], default=default))
+    vars(problem)["__signature__"] = Signature(found)
+    return problem
+
+
+def _made(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a problem's class: sets and losses are made of the options that describe them."""
+    if "chosen" in given:
+        given["domain"] = domain_of(*(given.pop(name) for name in ON_SET))
+    elif "low" in given:
+        name, radius = given.pop("domain"), given.pop("radius")
+        given["domain"] = None if name is None else domain_of(name, given["dim"], radius)
+    if "data_norm" in given:
+        given["loss"] = loss_of(given.pop("loss"), given.pop("data_norm"))
+    elif "family" in given:
+        given["loss"] = tacit.losses.ConvexFamily(*(given.pop(name) for name in CONSTANTS))
+    if (curvature := given.pop("regularisation", None)) is not None:
+        given["loss"] = tacit.losses.RegularisedLoss(given["loss"], curvature)
+    if given.get("initial") is not None:
+        given["initial"] = point_of(given["initial"])
+    if "improper" in given:
+        given["proper"] = not given.pop("improper")
+    return {FIELDS.get(name, name): value for name, value in given.items()}
+
+
+experts = taking("experts", tacit.Experts, "Choose one of N experts each round; the losses of all of them are seen.")
+tracking = taking("tracking", tacit.Tracking, "Choose one of N experts each round, when the best one changes.")
+arms = taking(
+    "arms", tacit.Arms, "Choose one of N arms each round; only the loss of the chosen one is seen, or nothing."
 )
+policies = taking(
+    "policies",
+    tacit.Policies,
+    "Choose an action each round by the advice of N policies; only its loss is seen, or nothing.",
+)
+contextual_arms = taking(
+    "contextual-arms",
+    tacit.ContextualArms,
+    "Choose one of N actions by the features of each round; only the loss of the chosen one is seen, or nothing.",
+    KNOWN,
+)
+SEEN = "Choose a point of a convex set; the whole convex loss is seen."
+convex = taking("convex", tacit.Convex, SEEN, ON_SET | DATA | PREDICTED)
+convex_constants = taking(
+    "convex", tacit.Convex, f"{SEEN} Its constants are enough to plan.", ON_SET | CONSTANTS | PREDICTED
+)
+lipschitz = taking(
+    "lipschitz",
+    tacit.Lipschitz,
+    "Choose one or two numbers; the whole loss is seen, convex or not.",
+    {"domain": (str | None, None), "radius": (float, 1.0)},
+)
+bandit = taking("bandit", tacit.Bandit, "Choose a point of a convex set; only the loss of that point is seen.", ON_SET)
+stochastic = taking(
+    "stochastic",
+    tacit.Stochastic,
+    "Learn one model from records, each seen once.",
+    KNOWN | ON_SET | DATA | PREDICTED | {"regularisation": (float | None, None), "initial": (str | None, None)},
+)
+
+PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, policies, contextual_arms, stochastic)
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 
 SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms, policies, contextual_arms)
