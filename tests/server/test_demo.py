@@ -23,18 +23,13 @@ def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
             assert told["browser"] is False
             token = told["page"].partition("#token=")[2]
             request = urllib.request.Request(told["address"], headers={"Authorization": f"Bearer {token}"})
-            while True:
-                with urllib.request.urlopen(request, timeout=20) as answer:
-                    page = answer.read().decode()
-                if page.count("Latest decision") == 1 and "Nothing was decided yet" not in page:
-                    break
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                page = answer.read().decode()
         finally:
             child.send_signal(signal.SIGTERM)
             out, err = child.communicate(timeout=30)
     assert child.returncode == 0
     assert (out, err) == (b"", b"")
-    assert demo.ROUTER in page
-    assert "of 6 left" in page
     assert "Effect against control" in page
     assert "of 3 left" in page
     assert list(tmp_path.iterdir()) == []
@@ -65,7 +60,6 @@ def test_the_browser_gets_an_address_that_signs_in():
                 store.close(),
             ),
         ),
-        patch.object(demo, "visit", lambda *_: None),
         patch.object(demo, "come", lambda *_: None),
         patch.object(demo, "PAST", 2),
         patch.object(demo.webbrowser, "open", lambda page: told.append(page) or True),

@@ -111,7 +111,6 @@ def test_a_learner_is_opened_again_without_planning(path, problem, monkeypatch):
             assert float(live.plan.regret_bound) == float(before.plan.regret_bound)
             assert live.plan.floor == before.plan.floor
             assert live.decide().round > 0
-        assert store.history.plan("home").signature == before.plan.plan.signature
 
 
 def test_the_plan_of_a_learner_that_was_let_go_is_kept(path, monkeypatch):

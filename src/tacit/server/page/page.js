@@ -10,7 +10,7 @@ function signInByAddress(form) {
 }
 
 function live() {
-  const state = byId("state"), pause = byId("pause"), rows = byId("rows");
+  const state = byId("state"), pause = byId("pause");
   let source = null, stamp = document.body.dataset.version, paused = false;
   const say = (text, name) => { if (state.textContent !== text) state.textContent = text; state.dataset.state = name; };
 
@@ -36,15 +36,10 @@ function live() {
       byId("tried").insertAdjacentHTML("beforeend", html);
       ready(byId("tried"));
     },
-    learner({ number, html, problem }) {
-      const row = byId(`learner-${number}`);
-      row.querySelector(".now").innerHTML = html; // made and escaped by the server
-      row.querySelector("[data-part=problem]").textContent = problem;
-    },
-    made({ number, html }) {
-      byId("empty")?.remove();
-      byId("learners").hidden = false;
-      if (!byId(`learner-${number}`)) rows.insertAdjacentHTML("beforeend", html);
+    learners({ html }) {
+      if (html) byId("empty")?.remove();
+      byId("rows").innerHTML = html; // made and escaped by the server
+      byId("learners").hidden = !html;
     },
     ledgers({ html }) {
       byId("ledgers").innerHTML = html;
