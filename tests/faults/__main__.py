@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 from faults import experiments as live
-from faults.command import killed_runs
 from faults.experiments import Places, killed_experiments
 from faults.kills import kill_often, two_writers
 from faults.places import full_disk
@@ -41,7 +40,6 @@ def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
         files = Path(folder)
         report("kill -9, SQLite", lambda: kill_often(files / "killed.db", kills))
         report("two writers, SQLite", lambda: two_writers(files / "two.db", ROUNDS_EACH))
-        report("kill -9, tacit run", lambda: killed_runs(files, 15))
         report("kill -9, service", lambda: killed_services(files / "served.db", services))
         report("full disk", lambda: full_disk(files / "full.db", 10))
         beside = files / "key", files / "witness"

@@ -26,17 +26,6 @@ def test_other_ways_to_say_json(asked):
         assert asked("/v1/learners/rounds/decisions", {"key": "a"}, headers={"Content-Type": kind}) == 200
 
 
-def test_the_framework_is_not_asked(service, asked, monkeypatch):
-    async def fail(*_):
-        raise RuntimeError
-
-    monkeypatch.setattr("fastapi.routing.APIRouter.app", fail, raising=False)
-    monkeypatch.setattr("starlette.middleware.exceptions.ExceptionMiddleware.__call__", fail)
-    assert asked("/v1/learners/rounds/decisions", {"key": "a"}) == 200
-    assert asked("/v1/learners/rounds/rounds/0/feedback", {"feedback": LOSSES}) in (204, 409)
-    assert service.ask("GET", "/healthz")[0] == 500
-
-
 def test_persons_are_counted_and_the_limit_is_enforced(service):
     """Until 0.2 rounds_per_person was promised by the caller and checked by nobody."""
     made = service.made(name="persons", persons=True, rounds_per_person=2)
