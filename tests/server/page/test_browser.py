@@ -6,9 +6,7 @@ Needs Debian's chromium and chromedriver. The check by axe-core needs npm once, 
 import json
 import shutil
 import subprocess
-import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -45,28 +43,6 @@ def axe():
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
             pytest.skip(f"axe-core is not in {AXE}, and npm cannot fetch it")
     return source.read_text()
-
-
-@contextmanager
-def deciding(service, name):
-    """A client that decides while somebody looks."""
-    stop = threading.Event()
-
-    def work():
-        client = service.client()
-        while not stop.is_set():
-            decision = client.decide(name)
-            client.settle(name, decision.round, [0.0, 1.0, 0.5, 1.0])
-            stop.wait(0.02)
-        client.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def until(condition, seconds=30.0):
@@ -177,28 +153,14 @@ def test_an_experiment_is_started_killed_and_ended_by_keyboard(driver, tmp_path)
 
 
 @pytest.mark.slow
-def test_the_interface_is_drawn_without_other_hosts(driver, tmp_path):
-    with running(tmp_path / "decisions.db") as service:
-        browser.hosts(driver), browser.complaints(driver)
-        browser.look_like(driver, width=DESKTOP[0], height=DESKTOP[1], scheme="light", still=True)
-        driver.get(f"{service.url}/docs")
-        until(lambda: "/v1/experiments/{name}/kill" in text(driver, "#interface").replace("\u200b", ""))
-        operation = "#operations-experiments-create_v1_experiments_post"
-        driver.execute_script("document.querySelector(arguments[0]).click()", f"{operation} button")
-        until(lambda: "people_per_day" in text(driver, operation))
-        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
-        assert browser.complaints(driver) == []
-        driver.get("about:blank")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_experiments_are_accessible(driver, axe, tmp_path, size, scheme):
+def test_experiments_and_learners_are_accessible(driver, axe, tmp_path, size, scheme):
     path = tmp_path / "decisions.db"
     with tacit.Store(path) as store:
         store.ledger(demo.PEOPLE, epsilon=3, delta=1e-6, renews="monthly")
         demo.simulate_past(store, time.time())
+        fill(store, 50, 0)
     with running(path) as service:
         browser.hosts(driver), browser.complaints(driver)
         browser.look_like(driver, width=size[0], height=size[1], scheme=scheme, still=True)
@@ -207,39 +169,6 @@ def test_experiments_are_accessible(driver, axe, tmp_path, size, scheme):
         check(driver, axe)
         driver.execute_script("document.querySelector('[data-act=end]').click()")
         check(driver, axe)
-        assert browser.hosts(driver) == {urlsplit(service.url).netloc}
-        assert browser.complaints(driver) == []
-        driver.get("about:blank")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("learners", [0, 1, 50])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_every_look_is_whole_quiet_and_accessible(driver, axe, tmp_path, size, scheme, learners):
-    with running(tmp_path / "decisions.db") as service:
-        if learners:
-            fill(service.store, learners, 0 if learners == 1 else 2000)
-            service.store.open("busy", PROBLEM, **TARGET)
-        browser.hosts(driver), browser.complaints(driver)
-        browser.look_like(driver, width=size[0], height=size[1], scheme=scheme, still=True)
-        if not learners:
-            browser.sign_in(driver, service.url, service.token)
-            until(lambda: text(driver, "#state") == "live")
-            assert "There is no learner and no experiment" in text(driver, "main")
-            check(driver, axe)
-            service.made(name="busy", problem={"kind": "experts", "n": 4, "horizon": 100_000, "delay": 20})
-            until(lambda: "busy" in text(driver, "#rows"))
-            assert text(driver, "#empty") == ""
-        with deciding(service, "busy"):
-            browser.sign_in(driver, service.url, service.token)
-            until(lambda: text(driver, "#state") == "live")
-            last = "#rows > :last-child"
-            until(lambda: " 0 of 100,000" not in text(driver, last))
-            before = text(driver, last)
-            until(lambda: text(driver, last) != before)
-            assert driver.execute_script("return document.querySelectorAll('#rows tr').length") == max(learners + 1, 1)
-            check(driver, axe)
         assert browser.hosts(driver) == {urlsplit(service.url).netloc}
         assert browser.complaints(driver) == []
         driver.get("about:blank")
@@ -257,18 +186,6 @@ def test_the_form_is_accessible_and_faults_would_be_found(driver, axe, tmp_path,
             check(driver, axe)
         driver.get("about:blank")
         browser.complaints(driver)
-
-
-@pytest.mark.slow
-def test_a_service_that_comes_again_is_found_again(driver, tmp_path):
-    path = tmp_path / "decisions.db"
-    with running(path) as service:
-        service.store.open("homepage", PROBLEM, **TARGET).decide()
-        browser.sign_in(driver, service.url, service.token)
-        until(lambda: text(driver, "#state") == "live")
-    until(lambda: text(driver, "#state") == "connecting again")
-    driver.get("about:blank")
-    browser.complaints(driver)
 
 
 def check(driver, axe):
