@@ -2,6 +2,7 @@
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +12,7 @@ from attacks import rows
 from server.page.world import PROBLEM, TARGET, fill
 from tacit.accounting import ledger as budgets
 from tacit.noise.randomness import Randomness
+from tacit.server.learners import Accounts
 from tacit.server.page import watch as watching
 from tacit.server.page.watch import Watch
 from tacit.store import ledgers as stored
@@ -93,6 +95,16 @@ def test_only_what_is_new_is_told(store):
     assert change.kind == "learners"
     assert "another" in change.content["html"]
     assert kinds(watch.changes("0123456789ab.99")[0]) == ["learners", "ledgers"]  # of an earlier service
+
+
+@pytest.mark.attack(rows.STOPPED)
+def test_many_viewers_cost_the_store_no_more_than_one(store, monkeypatch):
+    watch = Watch(store)
+    read, looked = Accounts.read, []
+    monkeypatch.setattr(Accounts, "read", lambda self: looked.append(1) or read(self))
+    with ThreadPoolExecutor(20) as viewers:
+        list(viewers.map(watch.look, [60.0] * 20))
+    assert len(looked) == 1
 
 
 def test_charges_and_new_periods_are_told(store, monkeypatch):

@@ -1,31 +1,23 @@
 """What the page knows: read from the store in small pieces, and only of what changed.
 
-Everybody who looks at the page shares one watch, so that many viewers cost the store no more than one.
-
-Whoever looks gets what changes as server-sent events, once a second at most. One task looks into the store for all
-viewers, and only while there are any. There are so many viewers at most, and so many of one token. Each is let go when
-its token is no longer good, and all of them are when the service ends, which otherwise would wait for them.
+Everybody who looks at the page shares one watch, so that many viewers cost the store no more than one. A page asks
+once a second what has changed; the store is looked into if the last look is older than that.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from tacit.errors import TacitError
 from tacit.experiments.experiments import Experiments
 from tacit.noise.randomness import Randomness
-from tacit.server.http import Problem
 from tacit.server.learners import Accounts
 from tacit.server.page.experiments import ExperimentView, key_of, view
 from tacit.server.page.views import LearnerView, LedgerView, render
@@ -34,11 +26,7 @@ from tacit.store.store import Store
 
 FEW = 3  # experiments whose contracts stand open
 ROWS = 200  # learners on the page, and as many experiments
-MOST = 32  # viewers
 TABLES = ("learners", "ledgers")
-TICK = 1.0  # seconds between two looks
-BEAT = 15.0  # seconds after which a silent connection is tried
-TRUST = 5.0  # seconds after which a token is looked at again
 
 
 @dataclass(frozen=True)
@@ -62,12 +50,11 @@ class State:
     changed: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))  # at which version each was
 
 
-@dataclass(frozen=True)
-class Change:
-    """Something for the page: a kind of event and its content."""
+class Change(NamedTuple):
+    """Something for the page: a kind of change and its content."""
 
     kind: str
-    content: dict[str, Any] = field(default_factory=dict)
+    content: dict[str, Any]
 
 
 class Watch:
@@ -83,14 +70,11 @@ class Watch:
         self._state = State()
         self._looked = -inf
 
-    @property
-    def age(self) -> float:
-        """How many seconds ago the last look ended."""
-        return time.monotonic() - self._looked
-
-    def look(self) -> None:
-        """Read what is new."""
+    def look(self, fresh: float = 0.0) -> None:
+        """Read what is new, unless the last look ended so few seconds ago: then somebody else looks."""
         with self._turn:
+            if time.monotonic() - self._looked < fresh:
+                return
             version, accounts = self._state.version + 1, self._accounts.read()
             ledgers = {number: LedgerView.of(account) for number, account in accounts.items()}
             learners, hidden = self._learners(ledgers)
@@ -170,72 +154,3 @@ def _changes(state: State, known: int) -> Iterator[Change]:
     for kind, version in state.changed.items():
         if version > known:
             yield Change(kind, {"html": state.tables[kind]})
-
-
-class Events:
-    """The stream of changes."""
-
-    def __init__(self, watch: Watch, each: int, tick: float = TICK) -> None:
-        self._watch = watch
-        self._each = each
-        self._tick = tick
-        self._viewers: dict[asyncio.Event, int] = {}
-        self._task: asyncio.Task[None] | None = None
-        self._broken = False
-
-    def room(self, token: int) -> bool:
-        """Tell whether one more viewer can be served, whose token has this number."""
-        return len(self._viewers) < MOST and list(self._viewers.values()).count(token) < self._each
-
-    async def stream(
-        self, since: str, token: int, closing: threading.Event, check: Callable[[], Awaitable[object]]
-    ) -> AsyncIterator[str]:
-        """The events for one viewer, until the service ends or the viewer may not look any more."""
-        if not self.room(token):  # many came at once, when there was room for each of them
-            return
-        told = asyncio.Event()
-        self._viewers[told] = token
-        try:
-            checked = spoken = time.monotonic()
-            broken = False
-            yield "retry: 2000\n\n"
-            while not closing.is_set():
-                if time.monotonic() - checked > TRUST:
-                    await check()
-                    checked = time.monotonic()
-                self._start()
-                changes, stamp = self._watch.changes(since)
-                if broken != self._broken:
-                    broken = self._broken
-                    changes.append(Change("trouble" if broken else "fine"))
-                if changes or time.monotonic() - spoken > BEAT:
-                    since, spoken = stamp, time.monotonic()
-                    yield "".join(_text(change, stamp) for change in changes) or ": still here\n\n"
-                told.clear()
-                with suppress(TimeoutError):  # set at every look, so that the end of the service is noticed as well
-                    await asyncio.wait_for(told.wait(), BEAT)
-        except (Problem, TacitError):  # the browser comes again, and is told why
-            return
-        finally:
-            del self._viewers[told]
-
-    def _start(self) -> None:
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._look())
-
-    async def _look(self) -> None:
-        """Look into the store until nobody looks at the page."""
-        while self._viewers:
-            try:
-                await asyncio.to_thread(self._watch.look)
-                self._broken = False
-            except TacitError:
-                self._broken = True
-            for told in self._viewers:
-                told.set()
-            await asyncio.sleep(self._tick)
-
-
-def _text(change: Change, stamp: str) -> str:
-    """One event; JSON has no line breaks, so that its text is one line."""
-    return f"id: {stamp}\nevent: {change.kind}\ndata: {json.dumps(change.content)}\n\n"
