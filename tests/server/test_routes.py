@@ -240,6 +240,7 @@ MISFITS = {
         b'{"key": "a", "canary": 1}': "body has a field too many",
         b'{"key": "a\\nb"}': "printable text",
         b"\xff{}": "is not JSON",
+        b"[" * 100_000: "is not JSON",
     },
     "/v1/learners/home/rounds/-1/feedback": {b'{"feedback": null}': "path.round has a value"},
     "/v1/learners/home/rounds/x/feedback": {b'{"feedback": null}': "path.round has a value"},
