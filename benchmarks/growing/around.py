@@ -135,12 +135,12 @@ def looking(path: Path, *, first: bool) -> Work:
         store = tacit.Store(path)
         watch = Watch(store)
         if not first:
-            watch.look(60.0)
+            watch.look()
         return store, watch
 
     def play(opened: Any, size: int) -> Iterator[None]:
         store, watch = opened
-        watch.look(60.0)
+        watch.look()
         watch.page("http://localhost/")
         store.close()
         yield

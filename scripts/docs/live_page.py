@@ -1,7 +1,6 @@
 """Take the pictures of the live page again: `python -m scripts.docs.live_page` writes them to docs/images.
 
-`tacit serve --demo` runs until its learners have something to show; then Chromium looks at its page, as a desktop and
-as a phone, light and dark.
+Chromium looks at the page of `tacit serve --demo`, as a desktop and as a phone, light and dark.
 """
 
 from __future__ import annotations
@@ -23,11 +22,10 @@ IMAGES = Path(__file__).parents[2] / "docs" / "images"
 COLOURS = 96  # more than the page has, edges of letters aside
 SCREENS = {
     "live-light": {"width": 1200, "height": 1010, "scheme": "light"},
-    "live-dark": {"width": 1200, "height": 1010, "scheme": "dark"},
+    "live-dark": {"width": 1200, "height": 850, "scheme": "dark"},
     "live-phone": {"width": 390, "height": 844, "scheme": "light", "scale": 1.5},
 }
 OPENED = "document.querySelectorAll('article > details').forEach((part, index) => part.open = index < arguments[0])"
-COUNTED = "return Math.min(...[...document.querySelectorAll('progress[max=\"20000\"]')].map(bar => bar.value))"
 
 
 @contextmanager
@@ -43,12 +41,10 @@ def demo() -> Iterator[tuple[str, str]]:
             child.send_signal(signal.SIGTERM)
 
 
-def take(folder: Path, rounds: int) -> Iterator[Path]:
-    """Every picture, once each learner has decided so many rounds."""
+def take(folder: Path) -> Iterator[Path]:
+    """Every picture."""
     with demo() as (address, token), browser.opened() as driver:
         browser.sign_in(driver, address, token)
-        while driver.execute_script(COUNTED) < rounds:
-            time.sleep(0.5)
         for name, screen in SCREENS.items():
             browser.look_like(driver, still=True, **screen)
             driver.execute_script(OPENED, int(name == "live-light"))  # one contract is enough to see
@@ -68,7 +64,6 @@ def shrink(path: Path) -> Path:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=IMAGES, help="where the pictures go")
-    parser.add_argument("--rounds", type=int, default=2_000, help="how much the learners decide before")
     arguments = parser.parse_args()
-    for made in take(arguments.folder, arguments.rounds):
+    for made in take(arguments.folder):
         print(made)

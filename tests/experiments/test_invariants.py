@@ -159,14 +159,6 @@ def test_a_version_that_was_stopped_had_fewer_people(world):
     assert found["reply_rate"]["estimate"] == pytest.approx(1, abs=0.2)
 
 
-def test_the_arm_is_recomputed(world):
-    policy = world.started()
-    world.experiments.reply("home", replies(policy, range(300)))
-    counted = [place for place, _ in world.rows(policy["salt"]).values()]
-    expected = [arm(policy, n) for n in range(300)]
-    assert sorted(counted) == sorted(expected)
-
-
 @pytest.mark.attack(rows.LATE)
 def test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes(world):
     policy = world.started()

@@ -98,20 +98,6 @@ def test_freezing_instead_of_errors(world):
     assert not world.experiments.policy("other")["counting"]
 
 
-def test_no_more_versions_count_than_were_paid_for(world):
-    world.started(versions=2)
-    counted = [world.experiments.policy("home")["counting"]]
-    for _ in range(3):
-        world.move(1)
-        counted.append(world.experiments.policy("home")["counting"])
-    assert counted == [True, True, False, False]
-    world.experiments.stop("home")
-    world.experiments.start("home")
-    assert not world.experiments.policy("home")["counting"]
-    world.move(29)
-    assert world.experiments.policy("home")["counting"]
-
-
 def test_arms_come_and_go_and_are_killed(world):
     policy = world.started()
     world.experiments.change_arms("home", "ada", add=["big"], remove=["video"], min_share=0.02)

@@ -12,9 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from faults import experiments as live
-from faults.command import killed_runs
-from faults.experiments import Places, killed_experiments
+from faults.experiments import Places, killed_experiments, killed_restores
 from faults.kills import kill_often, two_writers
 from faults.places import full_disk
 from faults.postgres import server
@@ -41,7 +39,6 @@ def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
         files = Path(folder)
         report("kill -9, SQLite", lambda: kill_often(files / "killed.db", kills))
         report("two writers, SQLite", lambda: two_writers(files / "two.db", ROUNDS_EACH))
-        report("kill -9, tacit run", lambda: killed_runs(files, 15))
         report("kill -9, service", lambda: killed_services(files / "served.db", services))
         report("full disk", lambda: full_disk(files / "full.db", 10))
         beside = files / "key", files / "witness"
@@ -49,8 +46,7 @@ def main(kills=300, postgres=50, services=40, halves=12, experiments=150):
             "kill -9, experiments",
             lambda: killed_experiments(Places(files / "e.db", files / "replies.db", *beside), experiments),
         )
-        report("full disk, experiments", lambda: live.full_disk(files, 10))
-        report("kill -9, restore of experiments", lambda: live.killed_restores(files))
+        report("kill -9, restore of experiments", lambda: killed_restores(files))
         with server() as address:
             report("kill -9, PostgreSQL", lambda: kill_often(address("killed"), postgres))
             report("two writers, PostgreSQL", lambda: two_writers(address("two"), ROUNDS_EACH))

@@ -8,7 +8,6 @@ exact sums, so a release is right if and only if it is that of the acknowledged 
 import http.client
 import json
 import os
-import resource
 import select
 import signal
 import threading
@@ -335,48 +334,6 @@ class Days:
     def close(self):
         self.experiments.close()
         self.store.close()
-
-
-def full_disk(folder, times):
-    """Let no file grow while replies come, while a version closes and while the witness writes; what was wrong."""
-    world, refused, person = (
-        Days(Places(*(folder / name for name in ("f.db", "f.replies", "f.key", "f.witness")))),
-        0,
-        0,
-    )
-    heard = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        for turn in range(times):
-            allow(world.places.replies.with_name("f.replies-wal").stat().st_size + 30_000)
-            while True:
-                people = range(person, person + 20)
-                try:
-                    world.send(people)
-                    person += 20
-                except TacitError:
-                    refused += 1
-                    break
-            allow(resource.RLIM_INFINITY)
-            world.send(people)  # again, now that there is room
-            person += 20
-            world.time += 86_400 * 2.1
-            allow(world.places.witness.stat().st_size + 3 if turn else 3)  # the witness is the smallest file
-            with suppress(TacitError):
-                world.experiments.tick()
-                refused -= 1
-            refused += 1
-            allow(resource.RLIM_INFINITY)
-            world.experiments.tick()
-        return world.verdict() | {"refused": refused}
-    finally:
-        allow(resource.RLIM_INFINITY)
-        signal.signal(signal.SIGXFSZ, heard)
-        world.close()
-
-
-def allow(size):
-    """How large a file of this process may become."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
 def killed_restores(folder):

@@ -12,7 +12,6 @@ from planted_bugs.tested import by_test, service
 from tacit.accounting.ledger import Ledger
 from tacit.auditing.report import Finding
 from tacit.server import http, routes
-from tacit.server.page.watch import Events
 from tacit.server.tokens import Token
 from tacit.store.ledgers import StoredLedger
 from tacit.store.rows import Row
@@ -63,14 +62,6 @@ CONTROLS = (
         swap(StoredLedger, "to_dict", lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)}),
         by_test(
             "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
-        ),
-        row=rows.STOPPED,
-    ),
-    Control(
-        "one token may take the place of all viewers", "service",
-        swap(Events, "room", lambda honest: lambda self, token: True),
-        by_test(
-            "server.test_availability", "test_one_token_does_not_take_the_place_of_all_viewers"
         ),
         row=rows.STOPPED,
     ),

@@ -8,13 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-import zipfile
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
-import make_vectors
 import numpy as np
 import pytest
 import tacit_sdk.client
@@ -334,23 +332,6 @@ def test_a_kill_takes_effect_within_five_seconds(served):
         service.killed, began = ["video"], time.monotonic()
         until(lambda: client.decide(person).reason == "killed")
         assert time.monotonic() - began < 5
-
-
-@pytest.mark.slow
-def test_the_package_installs_alone_and_is_typed(tmp_path):
-    """The wheel holds all that is needed, for the oldest Python that is promised if there is one."""
-    folder = make_vectors.WHERE.parent / "python"
-    subprocess.run(
-        [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir", tmp_path, folder], check=True
-    )
-    (wheel,) = tmp_path.glob("tacit_sdk-*.whl")
-    with zipfile.ZipFile(wheel) as content:
-        assert "tacit_sdk/py.typed" in content.namelist()
-        (metadata,) = (name for name in content.namelist() if name.endswith("METADATA"))
-        assert "Requires-Dist" not in content.read(metadata).decode()
-    program = f"import sys; sys.path.insert(0, {str(wheel)!r}); import tacit_sdk; print(tacit_sdk.__version__)"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == wheel.name.split("-")[1]
 
 
 def until(condition):

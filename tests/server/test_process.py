@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
 import sys
 import time
 from contextlib import ExitStack, closing, contextmanager
@@ -22,15 +21,6 @@ from tacit.server.server import occupied
 from tacit.server.tokens import SCOPES, Tokens
 
 PROBLEM = tacit.Experts(n=3, horizon=400, delay=50)
-CLIENT = """
-import sys, tacit
-url, token, name = sys.argv[1:]
-client = tacit.Client(url, token)
-for number in range(20):
-    decision = client.decide("home", f"{name} {number}")
-    client.settle("home", decision.round, [0.0, 0.5, 1.0])
-    print(decision.round, decision.action)
-"""
 
 
 @pytest.fixture
@@ -59,26 +49,6 @@ def end(child):
     child.send_signal(signal.SIGTERM)
     said = child.communicate(timeout=60)[1].decode()
     return child.returncode, said
-
-
-@pytest.mark.slow
-def test_several_processes_ask_one_service_and_a_second_one_is_refused(place):
-    path, token = place
-    with served(path) as (_, url):
-        command = [sys.executable, "-c", CLIENT, url, token]
-        askers = [subprocess.Popen([*command, name], stdout=subprocess.PIPE, text=True) for name in "abc"]
-        answers = [line.split() for asker in askers for line in asker.communicate(timeout=60)[0].splitlines()]
-        assert sorted(int(number) for number, _ in answers) == list(range(60))
-        code = "from tacit.cli.main import main; main()"
-        refused = subprocess.run(
-            [sys.executable, "-c", code, "serve", "--store", str(path)], capture_output=True, timeout=60, text=True
-        )
-        assert (refused.returncode, refused.stdout) == (2, "")
-        assert "Another service has the store a.db" in refused.stderr
-    with tacit.Store(path) as store:
-        exported = {entry["round"]: entry["action"] for entry in store.export("home")["decisions"]}
-    assert len(exported) == 60
-    assert all(exported[int(number)] == int(action) for number, action in answers)
 
 
 def test_sigterm_in_mid_request_answers_what_is_in_hand(place):

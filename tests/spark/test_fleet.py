@@ -206,12 +206,6 @@ def test_a_key_ends_with_its_horizon(plan):
     assert after.state == end.state
 
 
-def test_a_batch_without_rows_that_count_changes_nothing():
-    nothing = Fleet(LAZY, SOURCE).advance(b"shop", None, np.array([70]), LOSSES[:1])
-    assert nothing.state is None
-    assert nothing.actions == []
-
-
 @pytest.mark.parametrize("delay", [0, 2])
 def test_arms_reply_to_decisions_that_were_shown(delay):
     plan = tacit.algorithms.BatchedTsallis.calibrate(Arms(n=3, horizon=40, delay=delay), epsilon=2.0, delta=0.0)
@@ -323,21 +317,6 @@ def test_the_contract_is_one_key_s_or_composes_several():
     assert str(three) in explain(comparison, keys_per_person=3)
     with pytest.raises(InvalidInput, match="keys_per_person"):
         contract(comparison, keys_per_person=0)
-
-
-@pytest.mark.slow
-def test_a_fleet_of_keys_decides_as_its_learners_would():
-    """Over keys, sealed decisions have the law of secret ones: how often each expert is decided last, 600 keys each."""
-    plan = tacit.algorithms.LazyExperts(Experts(n=3, horizon=60), eta=0.3, force=0.3)
-    sealed, secret = np.zeros(3), np.zeros(3)
-    for number in range(600):
-        one = step(plan, 0, 4, name=b"%d" % number)
-        sealed[step(plan, 4, 8, one.state, name=b"%d" % number).actions[-1]] += 1
-        learner = plan.start()
-        learner.run(LOSSES[:8])
-        secret[learner.play()] += 1
-    spread = np.sqrt(2 * 600 * 0.25)
-    assert (np.abs(sealed - secret) < 5.2 * spread).all()  # each difference is beyond this with probability 2e-7
 
 
 def test_without_spark_a_sentence_says_what_to_install(monkeypatch):

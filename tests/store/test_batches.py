@@ -61,14 +61,6 @@ def test_whoever_waits_is_served_together():
     assert outcomes == ["first", 0, 1, 2, 3, 4]
 
 
-def test_one_refusal_is_nobody_elses():
-    sizes, outcomes = together(answer, [lambda _: 0, refuse, lambda _: 2])
-    assert sizes == [1, 3]
-    assert outcomes[1] == 0
-    assert isinstance(outcomes[2], InvalidInput)
-    assert outcomes[3] == 2
-
-
 @pytest.mark.parametrize(("error", "words"), [(StoreError("disk full"), "disk full"), (MemoryError(), "MemoryError")])
 def test_a_transaction_that_fails_fails_for_all_and_the_next_one_goes_on(error, words):
     def failing(batch):
@@ -142,13 +134,6 @@ def test_whoever_was_there_a_moment_ago_is_waited_for(monkeypatch):
     assert len(sizes) <= 12  # two groups would need twenty
 
 
-def test_a_lone_request_waits_for_nobody(monkeypatch):
-    batches = Batches(answer)
-    batches._around, batches._seconds = 8, 100.0
-    monkeypatch.setattr(batches._company, "wait_for", lambda *arguments: pytest.fail("waited"))
-    assert batches.submit(lambda _: 3) == 3
-
-
 def test_a_thread_that_is_interrupted_in_its_sleep_hands_on_its_turn(monkeypatch):
     """It was called to serve the others just when it was interrupted."""
     sleep = Request.sleep
@@ -190,18 +175,6 @@ def test_requests_without_a_thread_of_their_own_share_transactions_with_the_othe
         with pytest.raises(InvalidInput, match="Refused"):
             others[1].result(10)
     assert sizes == [1, 4]
-
-
-def test_a_transaction_that_fails_fails_for_those_without_a_thread_too():
-    def failing(batch):
-        raise StoreError("disk full")
-
-    batches = Batches(failing)
-    with ThreadPoolExecutor(1) as threads:
-        with pytest.raises(StoreError, match="disk full"):
-            batches.later(lambda _: 0, threads.submit).result(10)
-        batches._handle = answer
-        assert batches.later(lambda _: 7, threads.submit).result(10) == 7
 
 
 def test_where_no_thread_is_given_any_more_those_who_wait_are_served_all_the_same():

@@ -9,7 +9,6 @@ import pytest
 import tacit
 from store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.store import schema
 
 pytest.importorskip("sqlalchemy")
 SHORT = tacit.Experts(n=3, horizon=6, delay=2)
@@ -62,18 +61,6 @@ def test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open(path):
             hashes = [row[0] for row in transaction.rows("SELECT hash FROM tacit_keys")]
         assert len(set(hashes)) == len(hashes) == 6  # the same key of two learners has two hashes
         assert b"visitor" not in files(path)
-
-
-def test_a_key_costs_no_room_after_its_window(path):
-    with tacit.Store(path) as store:
-        live = store.open("home", tacit.Experts(n=3, horizon=5000, delay=4), **TARGET)
-        sizes = []
-        for part in range(2):
-            for number in range(400):
-                live.decide(key=f"request {part} {number:0150d}")
-            store.database.checkpoint()
-            sizes.append(path.stat().st_size)
-        assert (sizes[1] - sizes[0]) / 400 < 60
 
 
 def test_an_ended_learner_keeps_its_contract_and_nothing_private(path):
@@ -139,9 +126,3 @@ def test_a_store_of_version_0_2_without_its_marks_is_refused(old):
     old.with_name("decisions.db.mark").unlink()
     with tacit.Store(old) as store, pytest.raises(tacit.StoreError, match="has marks, and they are not beside it"):
         store.open("home")
-
-
-def test_hashes_differ_by_salt_and_purpose():
-    salts = schema.fresh_salt(), schema.fresh_salt()
-    found = {schema.hashed(salt, what, "a") for salt in salts for what in ("request", "person")}
-    assert len(found) == 4

@@ -10,7 +10,7 @@ from tacit.errors import InvalidInput, StoreError
 from tacit.planning.catalogue import algorithms_for
 from tacit.runtime.plan import Plan
 from tacit.store import plans
-from tacit.store.plans import plan_from_text, plan_to_text, problem_from_dict
+from tacit.store.plans import plan_from_text, plan_to_text
 
 pytest.importorskip("sqlalchemy")
 PROBLEMS = [
@@ -21,21 +21,6 @@ PROBLEMS = [
     tacit.Arms(n=3, horizon=3000, loss_range=(0.0, 2.0)),
     tacit.Lipschitz(dimension=1, horizon=300),
 ]
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"kind": "guess"}, "must be one of experts"),
-        ([], "must be one of experts"),
-        ({"kind": "experts", "n": 2, "horizon": 9, "m": 1}, "Got 'm' instead"),
-        ({"kind": "experts", "n": 2}, "lacks one of its fields"),
-        ({"kind": "experts", "n": 0, "horizon": 9}, "'n' parameter of Experts"),
-    ],
-)
-def test_other_descriptions_are_refused(content, words):
-    with pytest.raises(InvalidInput, match=words):
-        problem_from_dict(content)
 
 
 def named(problem):
@@ -111,7 +96,6 @@ def test_a_learner_is_opened_again_without_planning(path, problem, monkeypatch):
             assert float(live.plan.regret_bound) == float(before.plan.regret_bound)
             assert live.plan.floor == before.plan.floor
             assert live.decide().round > 0
-        assert store.history.plan("home").signature == before.plan.plan.signature
 
 
 def test_the_plan_of_a_learner_that_was_let_go_is_kept(path, monkeypatch):

@@ -43,10 +43,7 @@ def test_a_store_in_postgres():
             assert second.decide().round == 12
             assert one.export("home")["rounds"] == 13
             assert "\0" not in one  # which PostgreSQL could not even be asked for
-            counts = list(other.history.counts(1, 0, 13, 4))
-            assert sum(count.times for count in counts) == 13
-            assert sum(count.switches for count in counts) == first.switches
-            assert [(head.name, head.rounds) for head in other.history.heads()] == [("home", 13), ("more", 0)]
+            assert first.switches == second.switches
             assert one.epoch == other.epoch
             with pytest.raises(InvalidInput, match="has another contract"):
                 other.open("home", PROBLEM, epsilon=2.0, delta=0.0)

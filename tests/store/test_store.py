@@ -159,14 +159,6 @@ def test_learners_that_are_open_are_bounded(store, monkeypatch):
     assert first.decide(key="x") == again.decide(key="x")  # whoever still has the other one is served all the same
 
 
-def test_a_horizon_ends(store):
-    live = store.open("short", tacit.Experts(n=2, horizon=2), **TARGET)
-    assert [live.decide().round for _ in range(2)] == [0, 1]
-    with pytest.raises(ProtocolError, match="planned for 2 rounds"):
-        live.decide()
-    assert store.export("short")["rounds"] == 2
-
-
 @pytest.mark.attack(rows.RESTORE)
 def test_restarts_take_fresh_noise(path):
     """One committed state, continued in many ways: not one noise, as it would be if keys were saved.
@@ -226,14 +218,6 @@ def test_what_waits_for_feedback_is_known_after_a_restart(path):
         live = store.open("home")
         assert live.waiting == tuple(decisions[number] for number in (2, 3, 5, 6))
         assert live.switches >= 0
-
-
-@pytest.mark.parametrize(
-    ("target", "words"), [({"epsilon": 1.0}, "name 'delta' beside"), ({}, "name 'epsilon' and 'delta' beside")]
-)
-def test_what_a_problem_needs_beside_it_is_named(store, target, words):
-    with pytest.raises(InvalidInput, match=words):
-        store.open("home", PROBLEM, **target)
 
 
 @pytest.mark.parametrize(

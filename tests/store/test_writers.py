@@ -10,7 +10,6 @@ import tacit
 from attacks import rows
 from store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import ProtocolError, StoreError
-from tacit.runtime import rounds
 from tacit.store.live import Turn
 
 pytest.importorskip("sqlalchemy")
@@ -130,13 +129,3 @@ def test_forked_processes_open_their_own(store):
             os._exit(17 if "opened in another process" in str(error) else 1)
         os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17
-
-
-def test_a_decision_copies_no_feedback_that_waits(store, monkeypatch):
-    copied = []
-    monkeypatch.setattr(rounds, "owned", lambda value, honest=rounds.owned: copied.append(1) or honest(value))
-    live = store.open("home", tacit.Experts(n=3, horizon=200, delay=50), **TARGET)
-    use(live, 40)
-    copied.clear()
-    live.decide()
-    assert not copied

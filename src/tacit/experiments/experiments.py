@@ -32,6 +32,7 @@ from tacit.experiments.witness import Witness
 from tacit.noise.randomness import secret_bytes
 from tacit.store.engines import Transaction
 from tacit.store.ledgers import StoredLedger
+from tacit.store.rows import find as find_learner
 from tacit.store.store import Store
 from tacit.validation import FloatArray
 
@@ -176,15 +177,15 @@ class Experiments:
         Only the learner's decisions are read, which are public. Arms keep their order. The arms have the shares of the
         later half of the rounds, and at least the shares that the design holds.
         """
-        history, k = self._store.history, len(design.arms)
-        row = history.about(learner)
-        problem = row.request["problem"] or {}
-        if problem.get("kind") != "arms" or problem["n"] != k:
+        exported, k = self._store.export(learner), len(design.arms)
+        with self._database.reading() as transaction:
+            row = find_learner(transaction, learner)
+        problem = row.request["problem"] if row is not None else None
+        if problem is None or problem["kind"] != "arms" or problem["n"] != k:
             raise InvalidInput(f"A draft of {k} arms is made of a learner of as many arms: {learner!r} is another one.")
-        played = np.zeros(k)
-        for count in history.counts(row.number, row.rounds // 2, row.rounds, max(1, row.rounds)):
-            played[count.action] += count.times
-        if row.rounds:
+        decided = [decision["action"] for decision in exported["decisions"]]
+        if decided:
+            played = np.bincount(decided[len(decided) // 2 :], minlength=k)
             least = np.full(k, FLOOR / k if design.min_share is None else design.min_share)
             default = design.arms.index(design.default)
             if design.goal == "compare":

@@ -7,7 +7,6 @@ log line or a metric.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -78,9 +77,8 @@ def create_app(store: Store, limits: Limits | None = None, experiments: Experime
             HTTPException: _unknown,
         },
     )
-    app.state.closing = threading.Event()  # set when the service is asked to end: answers without an end shall end
     hot += add_routes(app, parts, routers(parts, experiments))
-    app.include_router(page.router(page.Watch(store, accounts, experiments), access, allowed.viewers))
+    app.include_router(page.router(page.Watch(store, accounts, experiments), access))
     return app
 
 

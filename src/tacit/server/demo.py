@@ -1,8 +1,7 @@
-"""`tacit serve --demo`: an experiment and a learner at work, in a store that is removed at the end.
+"""`tacit serve --demo`: an experiment at work, in a store that is removed at the end.
 
 Versions of the experiment are served for seconds where others are served for days. Its first versions are simulated
-before the service starts, on a clock of their own, so that there is something to see. Visitors of the learner decide
-and settle over HTTP, as a program elsewhere would: a part of the feedback never comes, a part comes late.
+before the service starts, on a clock of their own, so that there is something to see.
 """
 
 from __future__ import annotations
@@ -11,25 +10,21 @@ import tempfile
 import threading
 import time
 import webbrowser
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tacit.client import Client
 from tacit.errors import TacitError
 from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
 from tacit.experiments.policy import period_of
 from tacit.experiments.simulated import clicks
 from tacit.noise.randomness import Randomness
-from tacit.problems import Experts
 from tacit.server.server import serve
 from tacit.server.tokens import Tokens
 from tacit.store.store import Store
 
-LEDGER = "visitors"
 PEOPLE = "people"
 SERVED, WINDOW = 12.0, 8.0  # seconds of a version, and after it
 PERSONS = 6_000  # of a version
@@ -47,31 +42,20 @@ HOMEPAGE = Design(
     versions=300,
     min_share=0.05,
 )
-HURRY = 400  # rounds at full speed
-PAUSE = 0.03  # seconds between later rounds
-MISSING = 0.2  # of the feedback never comes
-LATE = 12  # rounds after which other feedback comes, at most
-
-
-ROUTER, PROBLEM = "model-router", Experts(n=3, horizon=20_000, delay=20)
-FAILING = (0.7, 0.15, 0.65)  # how likely each option of the learner fails
 
 
 def demo(host: str, port: int, ready: Callable[[str, bool], None], *, browser: bool = True) -> None:
     """Serve the example until a signal comes; `ready` is told the page that signs in, and whether a browser has it."""
     with tempfile.TemporaryDirectory(prefix="tacit-demo-") as folder:
         store = Store(Path(folder) / "decisions.db")
-        store.ledger(LEDGER, epsilon=6.0, delta=1e-5, renews="monthly")
-        store.open(ROUTER, PROBLEM, epsilon=1.5, delta=1e-6, ledger=LEDGER)
         store.ledger(PEOPLE, epsilon=3.0, delta=1e-6, renews="monthly")
         simulate_past(store, time.time())
         experiments = Experiments(store)
-        tokens = Tokens(store)
-        viewer, visitor = tokens.make("read,admin"), tokens.make("decide,feedback")
-        with visitors(visitor, experiments) as start:
+        viewer = Tokens(store).make("read,admin")
+        with people(experiments) as start:
 
             def begin(address: str) -> None:
-                start(address)
+                start()
                 page = f"{address}/#token={viewer}"
                 ready(page, browser and webbrowser.open(page))
 
@@ -112,35 +96,13 @@ def come(experiments: Experiments, stop: threading.Event) -> None:
 
 
 @contextmanager
-def visitors(token: str, experiments: Experiments) -> Iterator[Callable[[str], None]]:
-    """Threads that decide, settle and reply from when they are told the address until the block ends."""
-    stop, threads = threading.Event(), []
-
-    def start(address: str) -> None:
-        threads.append(threading.Thread(target=visit, args=(address, token, stop), daemon=True))
-        threads.append(threading.Thread(target=come, args=(experiments, stop), daemon=True))
-        for thread in threads:
-            thread.start()
-
+def people(experiments: Experiments) -> Iterator[Callable[[], None]]:
+    """A thread in which people come, from when it is started until the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=come, args=(experiments, stop), daemon=True)
     try:
-        yield start
+        yield thread.start
     finally:
         stop.set()
-        for thread in threads:
+        if thread.ident is not None:
             thread.join()
-
-
-def visit(address: str, token: str, stop: threading.Event) -> None:
-    """Visitors of the learner, one after the other, until it is told to stop or the learner's horizon ends."""
-    coins = Randomness.replayable(1).stream("visitors")  # simulated people have no privacy
-    waiting: deque[tuple[int, list[float]]] = deque()
-    with Client(address, token, patience=1.0) as client, suppress(TacitError):
-        while not stop.is_set():
-            decision = client.decide(ROUTER)
-            losses = (coins.random(len(FAILING)) < FAILING).astype(float)
-            if coins.random() > MISSING:
-                waiting.append((decision.round, losses.tolist()))
-            while waiting and (len(waiting) > LATE or coins.random() < 0.5):
-                client.settle(ROUTER, *waiting.popleft())
-            if decision.round > HURRY:
-                time.sleep(PAUSE)

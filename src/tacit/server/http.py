@@ -78,7 +78,6 @@ class Limits:
     threads: int = 256  # requests that wait for the database at once
     numbers: int = 1_000_000  # that a learner may keep: options, times rounds whose feedback may be waited for
     state: int = 4 << 20  # bytes of a new learner's state, which is written at every decision
-    viewers: int = 8  # connections of one token that follow the live page
 
 
 class Problem(Exception):
@@ -337,8 +336,6 @@ class Gate:
                 status, given = message["status"], message["headers"]
                 names = {name for name, _ in given}
                 message["headers"] = [*given, *(header for header in _RAW_HEADERS if header[0] not in names)]
-                if any(name == b"content-type" and b"event-stream" in value for name, value in given):
-                    limit.reschedule(None)  # the events of the live page have no end
             await send(message)
 
         read = False

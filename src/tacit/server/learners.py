@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -30,43 +29,24 @@ class Work:
 
     def __init__(self, threads: int = 256, planners: int = 2) -> None:
         self._threads = ThreadPoolExecutor(threads, "tacit-store")
-        self._planners = asyncio.Semaphore(planners)
+        self._planners = ThreadPoolExecutor(planners, "tacit-plan")
 
     async def do(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that waits for the database."""
-        call = partial(function, *args, **kwargs)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(function, *args, **kwargs))
+
+    async def plan(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that may plan."""
+        return await asyncio.get_running_loop().run_in_executor(self._planners, partial(function, *args, **kwargs))
 
     @property
     def run(self) -> Callable[[Callable[[], None]], object]:
         """Calls a function in one of the threads for the database."""
         return self._threads.submit
 
-    async def plan(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call a function that may plan."""
-        await self._planners.acquire()
-        loop = asyncio.get_running_loop()
-        answer: asyncio.Future[T] = loop.create_future()
-
-        def settle(tell: Callable[[], None]) -> None:
-            self._planners.release()
-            if not answer.done():  # else nobody waits for it any more
-                tell()
-
-        def work() -> None:
-            try:
-                tell = partial(answer.set_result, function(*args, **kwargs))
-            except Exception as error:
-                tell = partial(answer.set_exception, error)
-            with suppress(RuntimeError):  # the service has ended meanwhile
-                loop.call_soon_threadsafe(settle, tell)
-
-        # A daemon: a service that shall end does not wait for plans that nobody waits for.
-        threading.Thread(target=work, name="tacit-plan", daemon=True).start()
-        return await answer
-
     def close(self) -> None:
         """Begin nothing new, and wait for what writes."""
+        self._planners.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=True)
 
 

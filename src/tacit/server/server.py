@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -35,8 +34,6 @@ class Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The signal handler."""
-        app: Any = self.config.app
-        app.state.closing.set()
         self.force_exit = self.should_exit and sig == signal.SIGINT  # somebody presses Ctrl-C again
         self.should_exit = True
 

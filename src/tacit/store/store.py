@@ -18,7 +18,6 @@ from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, ContextualArms, Policies, Problem
 from tacit.store import rows
 from tacit.store.engines import Database, Transaction
-from tacit.store.history import History
 from tacit.store.ledgers import StoredLedger, open_ledger
 from tacit.store.live import Live, check_person, ended
 from tacit.store.marks import CopyError, Marks
@@ -242,11 +241,6 @@ class Store:
         """
         with self._database.reading() as transaction:
             return _epoch(transaction)
-
-    @property
-    def history(self) -> History:
-        """What may be shown of all learners at a glance, counted inside the database."""
-        return History(self._database)
 
     def export(self, name: str) -> dict[str, Any]:
         """Give what may be shown of a learner, as JSON values: decisions, contract, spending. Never feedback."""

@@ -1,6 +1,7 @@
 """Who sees the page: tokens, cookies, forms, headers."""
 
 import json
+import time
 from urllib.parse import quote
 
 import httpx
@@ -8,8 +9,9 @@ import pytest
 
 from attacks import rows
 from server.page.world import PROBLEM, TARGET
+from tacit.errors import StoreError
 from tacit.server.http import COOKIE
-from tacit.server.page import watch as streaming
+from tacit.server.page import Watch
 from tacit.server.tokens import Tokens
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -44,7 +46,7 @@ def test_without_a_token_there_is_a_form(client):
     assert '<form method="post" action="sign-in"' in answer.text
     assert "refused" not in answer.text
     assert "homepage" not in answer.text
-    assert client.get("/events").status_code == 401
+    assert client.get("/changes").status_code == 401
 
 
 def test_a_token_in_a_header_opens_the_page(client, tokens):
@@ -137,11 +139,30 @@ def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client, tokens):
 
 def test_the_page_is_not_part_of_the_interface(client, tokens):
     answer = client.get("/openapi.json", headers={"Authorization": f"Bearer {tokens['read']}"})
-    assert not {"/", "/events", "/sign-in"} & set(json.loads(answer.text)["paths"])
+    assert not {"/", "/changes", "/sign-in"} & set(json.loads(answer.text)["paths"])
 
 
-def test_only_so_many_look_at_once(client, tokens, monkeypatch):
-    monkeypatch.setattr(streaming, "MOST", 0)
-    answer = client.get("/events", headers={"Authorization": f"Bearer {tokens['read']}"})
-    assert answer.status_code == 503
-    assert answer.headers["retry-after"]
+def test_a_page_is_told_what_changed_until_its_token_ends(client, store):
+    kept = Tokens(store)
+    token = kept.make("read", name="viewer")
+    sign_in(client, token)
+    told = client.get("/changes").json()
+    assert {kind for kind, _ in told["changes"]} >= {"learners"}
+    store.open("homepage").decide()
+    while not (later := client.get("/changes", params={"since": told["version"]}).json())["changes"]:
+        time.sleep(0.05)
+    assert later["changes"][0][0] == "learners"
+    assert "2 of 100,000" in later["changes"][0][1]["html"]
+    kept.revoke(next(entry.number for entry in kept.list() if entry.name == "viewer"))
+    while client.get("/changes").status_code == 200:
+        time.sleep(0.05)
+    assert client.get("/changes").status_code == 401
+
+
+def test_a_store_that_does_not_answer_is_told_and_forgiven(client, tokens, monkeypatch):
+    sign_in(client, tokens["read"])
+    monkeypatch.setattr(Watch, "look", lambda *_: (_ for _ in ()).throw(StoreError("gone")))
+    answer = client.get("/changes")
+    assert (answer.status_code, "gone" in answer.text) == (503, False)
+    monkeypatch.undo()
+    assert client.get("/changes").status_code == 200

@@ -15,11 +15,11 @@ from importlib.resources import files
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from tacit.server.http import COOKIE, Access, Problem
 from tacit.server.page.views import render
-from tacit.server.page.watch import Events, Watch
+from tacit.server.page.watch import Watch
 
 __all__ = ["Watch", "render", "router"]
 
@@ -35,14 +35,13 @@ DRAWN = {
 """What Swagger UI needs besides: pictures that stand in its stylesheet."""
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml"}
 SWAGGER = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript", "interface.js": "text/javascript"}
-FRESH = 1.5  # seconds
+FRESH = 0.9  # seconds: pages ask once a second
 LONGEST_FORM = 4096
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,200}")
 
 
-def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
+def router(watch: Watch, access: Access) -> APIRouter:
     """Make the routes of the page."""
-    events = Events(watch, viewers)
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/")
@@ -54,21 +53,16 @@ def router(watch: Watch, access: Access, viewers: int) -> APIRouter:
             if problem.status not in (401, 403):
                 raise
             return _ask(problem, COOKIE in request.cookies)
-        if watch.age > FRESH:  # else somebody else looks, and what is newer comes as an event
-            await asyncio.to_thread(watch.look)
+        await asyncio.to_thread(watch.look, FRESH)
         return HTMLResponse(watch.page(str(request.base_url.replace(scheme=_scheme(request)))), headers=POLICY)
 
-    @routes.get("/events")
+    @routes.get("/changes")
     async def changes(request: Request, since: str = "") -> Response:
-        """What changes, as server-sent events."""
-        token = await access.check(request.scope, "read")
-        if not events.room(token.number):
-            raise Problem(503, "Too many look at the page: look again later.", {"Retry-After": "10"})
-        known = request.headers.get("last-event-id", since)
-        stream = events.stream(
-            known, token.number, request.app.state.closing, lambda: access.check(request.scope, "read")
-        )
-        return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        """What has changed since a page asked last."""
+        await access.check(request.scope, "read")
+        await asyncio.to_thread(watch.look, FRESH)
+        found, version = watch.changes(since)
+        return JSONResponse({"version": version, "changes": found})
 
     for name, kind in KINDS.items():
         routes.add_api_route(f"/{name}", _asset(name, kind), methods=["GET"])

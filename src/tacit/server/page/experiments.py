@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-from tacit.accounting.rounding import rounded_up
 from tacit.experiments.experiments import Experiments
-from tacit.server.page.views import OTHERS, PARTS, SHOWN, LedgerView, areas
+from tacit.server.page.views import LedgerView, privacy
 
+PARTS = 160  # versions that are drawn, the newest
+SHOWN = 7  # arms that have a colour of their own
+OTHERS = "others"
 ACTS = 12  # that are listed, the newest
 ENDS = ("low", "high")
 SILENT, HEARD = 3.0, 6.0
@@ -82,6 +85,29 @@ class ExperimentView:
         return acts
 
 
+def areas(marks: list[str], stacks: list[list[float]]) -> list[tuple[str, str]]:
+    """Draw each colour: rectangles, those that stand beside each other at the same height put together.
+
+    >>> areas(["c0", "c1"], [[0.5, 0.5], [0.5, 0.5], [0.2, 0.8]])
+    [('c0', 'M0 50h2v50h-2zM2 80h1v20h-1z'), ('c1', 'M0 0h2v50h-2zM2 0h1v80h-1z')]
+    """
+    edges = [[0, *(round(100 * level) for level in accumulate(stack))] for stack in stacks]
+    paths = []
+    for index, mark in enumerate(marks):
+        pieces: list[str] = []
+        start = 0
+        for part in range(1, len(edges) + 1):
+            span = edges[start][index : index + 2]
+            if part == len(edges) or edges[part][index : index + 2] != span:
+                low, high = span
+                if high > low:
+                    pieces.append(f"M{start} {100 - high}h{part - start}v{high - low}h{start - part}z")
+                start = part
+        if pieces:
+            paths.append((mark, "".join(pieces)))
+    return paths
+
+
 def key_of(name: str) -> str:
     """Name an experiment so that a page can find it."""
     return hashlib.sha256(name.encode()).hexdigest()[:16]
@@ -113,13 +139,12 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
         )
         for entry in found["arms"]
     ]
-    slack = f" at delta {rounded_up(document['delta'], 6)}" if document["delta"] else ", pure"
     unit = "person and month" if design["identified"] else "reply"
     return ExperimentView(
         name=name,
         about=about,
         found=found,
-        privacy=f"epsilon {rounded_up(document['epsilon'])}{slack} per {unit}",
+        privacy=f"{privacy(document['epsilon'], document['delta'])} per {unit}",
         arms=arms,
         alerts=alerts(about, found, overdue),
         ledger=ledger,

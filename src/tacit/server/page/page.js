@@ -10,8 +10,8 @@ function signInByAddress(form) {
 }
 
 function live() {
-  const state = byId("state"), pause = byId("pause"), rows = byId("rows");
-  let source = null, stamp = document.body.dataset.version, paused = false;
+  const state = byId("state"), pause = byId("pause");
+  let stamp = document.body.dataset.version, paused = false, asking = false, timer = null;
   const say = (text, name) => { if (state.textContent !== text) state.textContent = text; state.dataset.state = name; };
 
   const put = (part, html) => { // what changes takes the focus from nobody, and closes nothing
@@ -36,50 +36,44 @@ function live() {
       byId("tried").insertAdjacentHTML("beforeend", html);
       ready(byId("tried"));
     },
-    learner({ number, html, problem }) {
-      const row = byId(`learner-${number}`);
-      row.querySelector(".now").innerHTML = html; // made and escaped by the server
-      row.querySelector("[data-part=problem]").textContent = problem;
-    },
-    made({ number, html }) {
-      byId("empty")?.remove();
-      byId("learners").hidden = false;
-      if (!byId(`learner-${number}`)) rows.insertAdjacentHTML("beforeend", html);
+    learners({ html }) {
+      if (html) byId("empty")?.remove();
+      byId("rows").innerHTML = html; // made and escaped by the server
+      byId("learners").hidden = !html;
     },
     ledgers({ html }) {
       byId("ledgers").innerHTML = html;
       byId("budgets").hidden = !html;
     },
-    trouble() { say("the store does not answer", "broken"); },
-    fine() { say("live", "live"); },
   };
 
-  function open() {
-    if (source || paused || document.hidden) return;
-    source = new EventSource(`events?since=${encodeURIComponent(stamp)}`);
-    source.onopen = changes.fine;
-    source.onerror = () => {
-      say("connecting again", "broken");
-      if (source.readyState === EventSource.CLOSED) { close(); setTimeout(again, 5000); } // refused
-    };
-    for (const [kind, change] of Object.entries(changes))
-      source.addEventListener(kind, event => { if (event.lastEventId) stamp = event.lastEventId; change(JSON.parse(event.data)); });
+  async function follow() { // once a second, while somebody looks
+    clearTimeout(timer);
+    if (asking || paused || document.hidden) return;
+    asking = true;
+    try {
+      const answer = await fetch(`changes?since=${encodeURIComponent(stamp)}`);
+      if (answer.status === 401 || answer.status === 403) return location.reload(); // the page itself asks for another token
+      if (answer.ok) {
+        const told = await answer.json();
+        for (const [kind, content] of told.changes) changes[kind](content);
+        stamp = told.version;
+        say("live", "live");
+      } else say("the store does not answer", "broken");
+    } catch { say("connecting again", "broken"); }
+    asking = false;
+    if (paused) say("paused", "paused"); else timer = setTimeout(follow, 1000);
   }
-  async function again() { // the page itself says whether the token is still good
-    try { if ((await fetch("./")).status === 401) location.reload(); else open(); } catch { setTimeout(again, 5000); }
-  }
-  function close() { source?.close(); source = null; }
 
   pause.hidden = false;
   pause.addEventListener("click", () => {
     paused = !paused;
     pause.setAttribute("aria-pressed", String(paused));
-    if (paused) { close(); say("paused", "paused"); } else open();
+    if (paused) say("paused", "paused"); else follow();
   });
-  document.addEventListener("visibilitychange", () => document.hidden ? close() : open());
-  addEventListener("pagehide", close);
+  document.addEventListener("visibilitychange", follow);
   ready(document);
-  open();
+  follow();
 }
 
 function acting() { // the cookie can only look: an act is sent with a token of its own, which this page forgets
