@@ -2,12 +2,12 @@
 
 from fractions import Fraction
 from itertools import product
-from math import exp
 
 import mpmath
 import numpy as np
 import pytest
 
+from exact.selection_law import flip_law
 from noise.keyed import long_uniform, planted_uniforms, uniforms
 from tacit.errors import InvalidInput
 from tacit.noise import exact_draws as decisions
@@ -185,16 +185,6 @@ def test_weights_are_exact_rationals(weights):
         assert draw_weighted(planted_uniforms([word]), np.array(weights)) == wanted
 
 
-def flip_law(probabilities):
-    """The law of permute-and-flip: coins for all, then uniform among the successes."""
-    law = np.zeros(len(probabilities))
-    for kept in product([False, True], repeat=len(probabilities)):
-        if any(kept):
-            chance = np.prod([p if k else 1 - p for p, k in zip(probabilities, kept, strict=True)])
-            law += chance * np.array(kept) / sum(kept)
-    return law
-
-
 def test_permute_and_flip_is_its_definition():
     """Every set of coins and every integer: the word 0 keeps, the last word does not (if it may not)."""
     scores = np.array([7, 10, 18])
@@ -207,11 +197,11 @@ def test_permute_and_flip_is_its_definition():
 
 
 def test_permute_and_flip_law_and_privacy():
-    law = flip_law([1.0, exp(-0.3), exp(-1.1)])
+    law = flip_law(np.array([0.0, 0.3, 1.1]), 2.0, 1.0)
     np.testing.assert_allclose(law, [0.545354, 0.329310, 0.125336], atol=5e-7)
     rate, worst = 0.1, 0.0
     rows = [np.array(row) for row in product(range(4), repeat=3)]
-    laws = {tuple(row): flip_law(np.exp(-rate * (row - row.min()))) for row in rows}
+    laws = {tuple(row): flip_law(rate * row, 2.0, 1.0) for row in rows}
     for row in rows:
         for move in product([-1, 0, 1], repeat=3):
             other = laws.get(tuple(row + move))

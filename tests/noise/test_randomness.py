@@ -63,25 +63,6 @@ def test_children_are_independent_sources_of_the_same_kind():
     assert bits(source.child("x").stream("y")) != bits(source.stream("x"))
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda g, k: g.random(k) if k else g.random(),
-        lambda g, k: g.standard_normal(k) if k else g.standard_normal(),
-        lambda g, k: g.standard_exponential(k) if k else g.standard_exponential(),
-        lambda g, k: g.laplace(0.0, 1.0, k) if k else g.laplace(0.0, 1.0),
-    ],
-    ids=["uniform", "normal", "exponential", "laplace"],
-)
-def test_a_block_of_draws_is_the_same_as_one_by_one(draw):
-    """What makes an array run and a loop agree bit for bit."""
-    block = draw(Randomness.replayable(3).stream("x"), 500)
-    stream = Randomness.replayable(3).stream("x")
-    np.testing.assert_array_equal([draw(stream, None) for _ in range(500)], block)
-    parts = Randomness.replayable(3).stream("x")
-    np.testing.assert_array_equal(np.concatenate([draw(parts, k) for k in (1, 99, 250, 150)]), block)
-
-
 def test_secret_sources_differ_and_are_private():
     assert bits(Randomness.secret().stream("a")) != bits(Randomness.secret().stream("a"))
     assert Randomness.secret().private
