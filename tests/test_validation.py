@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
-from tacit.errors import InvalidInput, MissingExtra, PrivacyError, ProtocolError, TacitError
+from tacit.errors import InvalidInput, MissingExtra
 from tacit.validation import (
     LARGEST,
     check_choice,
@@ -16,19 +16,11 @@ from tacit.validation import (
     check_number,
     check_positive,
     check_privacy,
-    first_position,
-    invalid,
     real_array,
     require,
 )
 
 NO_NUMBERS = [True, np.True_, "1", None, 1j, [1.0], np.array([1.0, 2.0]), np.nan, np.inf, -np.inf, 10**400, Decimal(1)]
-
-
-def test_template():
-    assert str(invalid("X", "eta", "a finite number", -1)) == (
-        "The 'eta' parameter of X must be a finite number. Got -1 instead."
-    )
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda v: str(v)[:12])
@@ -134,22 +126,10 @@ def test_real_array_wants_its_shape(values):
         real_array("O", "x", values, (None, 3))
 
 
-def test_first_position():
-    assert first_position(np.array([[0.0, 1.0], [5.0, 6.0]]), lambda x: x > 4) == (1, 0)
-
-
 def test_require_names_the_extra():
     assert require("json", "cli").dumps([]) == "[]"
     with pytest.raises(MissingExtra, match=r"needs no_such_module.*tacit\[plots\]"):
         require("no_such_module.part", "plots")
-
-
-def test_every_error_is_a_tacit_error():
-    assert issubclass(InvalidInput, TacitError)
-    assert issubclass(InvalidInput, ValueError)
-    assert issubclass(ProtocolError, RuntimeError)
-    assert issubclass(PrivacyError, ValueError)
-    assert issubclass(MissingExtra, ImportError)
 
 
 @pytest.mark.parametrize("number", [np.longdouble("0.1"), np.float32(0.5), Fraction(1, 10)])

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from itertools import pairwise, product
-from math import comb, exp, expm1, inf, log, log1p
+from math import comb, exp, expm1, inf, log1p
 
 import numpy as np
 import pytest
 
 from tacit.accounting import chain_profiles
-from tacit.accounting.chain_profiles import ChainProfile, Draws, SmoothedWalk, WorstDraws, moved_pairs, toss_atoms
+from tacit.accounting.chain_profiles import ChainProfile, Draws, moved_pairs, toss_atoms
 from tacit.accounting.conversion import renyi_delta, renyi_epsilon
 from tacit.accounting.curves import BoundedRange, Gaussian, Repeated
 from tacit.accounting.lazy import CappedChain, LazyChain
@@ -62,15 +62,6 @@ def constant_epsilon(width, count, end, delta=1e-6):
 
 
 # --- anchors ---------------------------------------------------------------------------------------------------
-
-
-def test_one_kappa():
-    """eta=.00572, p=.0151, B=2, T=1e5, kappa=52.681: a/eta = 1.00502, epsilon .99990."""
-    profile = chain(0.00572, 0.0151, 2, 10**5).profile
-    walk = SmoothedWalk(2 * 0.00572, profile._draws(0, others=profile.decisions - 1), 52.681, 15.0)
-    assert walk.step / 0.00572 == pytest.approx(1.00502, abs=1e-5)
-    at = profile._profile(52.681, log(1e-6), 1.0)
-    assert at(np.array([0.99991]))[0] <= 1e-6 <= at(np.array([0.99988]))[0]
 
 
 @pytest.mark.parametrize(
@@ -198,16 +189,6 @@ def test_adaptive_strategies(few, monkeypatch):
             assert curve.delta(epsilon) <= reached(count - 2, epsilon) * 1.03 + 1e-4
 
 
-def test_step_by_step_is_below_the_walk():
-    for width, count, exact in ((0.5, 20, 5.44), (0.1, 100, 2.255)):
-        steps = WorstDraws(width, count, 1.0, cells=16)
-        curve = Repeated(BoundedRange(width), count)
-        epsilons = np.linspace(0.1, 0.99, 12) * curve.epsilon(1e-6)
-        walked = np.array([curve.delta(epsilon) for epsilon in epsilons])
-        assert np.all(steps(epsilons) <= walked)
-        assert steps(np.array([exact]))[0] <= 1e-6 <= steps(np.array([exact * 0.995]))[0]
-
-
 def test_one_draw_is_the_envelope():
     """(1 - e^{(eps-r)/2})^2/(1 - e^-r): the best t for each epsilon, in closed form."""
     for width in (0.1, 0.6, 3.0):
@@ -321,15 +302,6 @@ def test_delta_never_rises(cap):
     deltas = [curve.delta(epsilon) for epsilon in np.linspace(0.0, 0.2, 21)]
     assert all(later <= earlier for earlier, later in pairwise(deltas))
     assert curve.epsilon(deltas[1]) <= 0.0101
-
-
-def test_walks_are_the_same_the_other_way_round():
-    walk = SmoothedWalk(0.3, Draws([(50, 0.3)], sure=2), 3.0, 0.0)
-    epsilons = np.linspace(-2, 0, 21)
-    np.testing.assert_allclose(walk(epsilons), walk._right(epsilons), rtol=1e-11)  # without a tilt it knows both sides
-    steep = SmoothedWalk(0.3, Draws([(50, 0.3)], sure=2), 3.0, 2.0)
-    np.testing.assert_allclose(steep(epsilons), walk(epsilons), rtol=1e-9)
-    np.testing.assert_array_equal(steep(np.array([-inf, -800.0])), [1.0, 1.0])
 
 
 def test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero(monkeypatch):

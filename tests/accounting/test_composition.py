@@ -136,14 +136,6 @@ def test_failing_is_the_exact_mixture():
     assert whole.epsilon(1e-6) == pytest.approx(curves.Gaussian(0.5).epsilon(9e-7), rel=1e-6)
 
 
-def test_gaussian_parts_compose_exactly_among_others():
-    assert compose([curves.Gaussian(0.3), curves.Repeated(curves.Gaussian(0.4), 4)]).epsilon(1e-6) == pytest.approx(
-        curves.Gaussian(np.hypot(0.3, 0.8)).epsilon(1e-6), rel=1e-6
-    )
-    whole = joint([curves.Gaussian(0.3), curves.Pure(0.0), curves.Gaussian(0.4)])
-    assert isinstance(whole, curves.Gaussian)
-
-
 # --- two steps ----------------------------------------------------------------------------------------------------
 
 

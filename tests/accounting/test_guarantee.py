@@ -56,16 +56,6 @@ def test_a_fresh_process_reads_every_contract():
             curves.Curve.from_dict({"kind": "Nonsense", "home": home})
 
 
-def test_reads_its_curve():
-    guarantee = contract()
-    assert guarantee.epsilon() == curves.Gaussian(0.5).epsilon(1e-6)
-    assert guarantee.epsilon(1e-3) == curves.Gaussian(0.5).epsilon(1e-3)
-    assert guarantee.delta(1.0) == curves.Gaussian(0.5).delta(1.0)
-    assert guarantee.notion == "Gaussian DP"
-    assert contract(curves.Pure(1.0), 0.0).notion == "pure"
-    assert contract(curves.BoundedRange(1.0)).notion == "RDP"
-
-
 def test_str_is_the_whole_contract():
     text = str(contract(relation=ZERO_OUT, rounds_per_person=2))
     for word in (
@@ -147,12 +137,3 @@ def test_mixing_contracts_raises(fields):
 def test_bad_fields(field, value):
     with pytest.raises(InvalidInput, match=f"'{field}'"):
         contract(**{field: value})
-
-
-def test_relation_may_be_given_by_name():
-    assert contract(relation="zero-out").relation is ZERO_OUT
-
-
-def test_sides_of_the_relations():
-    """Two feedbacks tell replaced streams apart, one a stream with a zeroed round."""
-    assert {relation: relation.sides for relation in Relation} == {REPLACE: 2, ZERO_OUT: 1}

@@ -18,7 +18,6 @@ from tacit.noise.sampler_bounds import (
     WIDE_SIGMA,
     WIDE_SIGMA_SQUARED,
     gaussian_slack,
-    hilbert_error,
     wide_step,
 )
 
@@ -70,10 +69,6 @@ def test_slack_grows_with_the_draws_and_is_rounded_up():
     many = 2**60 + 1
     assert gaussian_slack(many).epsilon > 2.0 ** (60 - 109)
     assert gaussian_slack(0).epsilon == 0.0
-
-
-def test_hilbert_error():
-    assert hilbert_error(10) == 2.0**-45 + 26 * 2.0**-53
 
 
 def hockey_stick(s, shift, epsilon):

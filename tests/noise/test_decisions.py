@@ -2,17 +2,17 @@
 
 from fractions import Fraction
 from itertools import product
-from math import exp
 
 import mpmath
 import numpy as np
 import pytest
 
-from noise.keyed import generator, long_uniform, planted_uniforms, uniforms
+from exact.selection_law import flip_law
+from noise.keyed import long_uniform, planted_uniforms, uniforms
 from tacit.errors import InvalidInput
 from tacit.noise import exact_draws as decisions
 from tacit.noise.exact_draws import coin, coins, draw_softmax, draw_weighted, permute_and_flip
-from tacit.noise.uniforms import Digits, Uniforms, exponential
+from tacit.noise.uniforms import exponential
 
 EXPONENTIALS = [  # x as rate * score, and floor(2^128 e^{-x})
     (0.5, 1, "9b4597e37cb04ff3d675a35530cdd767"),
@@ -97,42 +97,6 @@ def test_coins_in_a_loop_and_in_an_array_and_refined(refine, rng):
     np.testing.assert_array_equal(coins(uniforms(), 0.9, 0.07, scores), array)
     one_by_one = uniforms()
     assert [coin(one_by_one, 0.9, 0.07, int(score)) for score in scores.ravel()] == array.ravel().tolist()
-
-
-class DigitsFromTheStream(Uniforms):
-    """Planted bug: a refined decision reads on in the stream of words."""
-
-    def digits(self, index, word):
-        stream = self
-
-        class Next(Digits):
-            def extend(self):
-                self.value, self.length = self.value << 64 | stream.take_one()[1], self.length + 64
-
-        return Next(self._key, index, word)
-
-
-def test_digits_from_the_stream_are_caught(monkeypatch):
-    """With a margin of 2^-9 some decisions are refined; whether they are may not change what follows."""
-
-    def outcomes(kind):
-        source = kind(generator(3), generator(4))
-        return [coin(source, 0.5, 0.001, 1) for _ in range(3000)]
-
-    plain, planted = outcomes(Uniforms), outcomes(DigitsFromTheStream)
-    # Words that agree with the threshold in all 64 bits are too rare for a test: call them open at 9 bits.
-    monkeypatch.setattr(decisions, "COIN_MARGIN", 2.0**-9)
-    monkeypatch.setattr(decisions, "_exact_coin", read_on)
-    assert outcomes(Uniforms) == plain
-    assert outcomes(DigitsFromTheStream) != planted
-
-
-def read_on(digits, probability, rate, score):
-    """The exact coin, after reading digits that it does not need."""
-    digits.extend()
-    while digits.length > 64:
-        digits.value, digits.length = digits.value >> 64, digits.length - 64
-    return digits.value < threshold(probability, rate, score)
 
 
 def test_wide_enclosures_change_nothing(monkeypatch):
@@ -221,16 +185,6 @@ def test_weights_are_exact_rationals(weights):
         assert draw_weighted(planted_uniforms([word]), np.array(weights)) == wanted
 
 
-def flip_law(probabilities):
-    """The law of permute-and-flip: coins for all, then uniform among the successes."""
-    law = np.zeros(len(probabilities))
-    for kept in product([False, True], repeat=len(probabilities)):
-        if any(kept):
-            chance = np.prod([p if k else 1 - p for p, k in zip(probabilities, kept, strict=True)])
-            law += chance * np.array(kept) / sum(kept)
-    return law
-
-
 def test_permute_and_flip_is_its_definition():
     """Every set of coins and every integer: the word 0 keeps, the last word does not (if it may not)."""
     scores = np.array([7, 10, 18])
@@ -243,11 +197,11 @@ def test_permute_and_flip_is_its_definition():
 
 
 def test_permute_and_flip_law_and_privacy():
-    law = flip_law([1.0, exp(-0.3), exp(-1.1)])
+    law = flip_law(np.array([0.0, 0.3, 1.1]), 2.0, 1.0)
     np.testing.assert_allclose(law, [0.545354, 0.329310, 0.125336], atol=5e-7)
     rate, worst = 0.1, 0.0
     rows = [np.array(row) for row in product(range(4), repeat=3)]
-    laws = {tuple(row): flip_law(np.exp(-rate * (row - row.min()))) for row in rows}
+    laws = {tuple(row): flip_law(rate * row, 2.0, 1.0) for row in rows}
     for row in rows:
         for move in product([-1, 0, 1], repeat=3):
             other = laws.get(tuple(row + move))

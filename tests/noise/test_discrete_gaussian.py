@@ -12,15 +12,9 @@ from tacit.noise.discrete_gaussian import (
     DiscreteGaussian,
     gaussian_table,
 )
-from tacit.noise.randomness import Randomness
 
 WEIGHTS = (1, 128, 16384, 2097152)
 FALSE_ALARM = 1e-6
-
-
-def test_constants():
-    assert SIGMA_SQUARED == 288247969411563520
-    assert LARGEST_DRAW == 8928120960
 
 
 def test_published_draws(way):
@@ -104,12 +98,3 @@ def test_wide_draws():
     pairs = two.draw(2000).reshape(-1, 2)
     np.testing.assert_array_equal(one.draw_wide(1000), pairs[:, 0] + 2**28 * pairs[:, 1])
     assert LARGEST_DRAW * (1 + 2**28) < 2**63
-
-
-def test_streams_by_name():
-    source = DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
-    names = ("noise", "noise/48", "noise/128")
-    by_hand = DiscreteGaussian(*(Randomness.replayable(1).stream(name) for name in names))
-    np.testing.assert_array_equal(source.draw(500), by_hand.draw(500))
-    assert not source.private
-    assert DiscreteGaussian.from_streams(Randomness.secret(), "noise").private

@@ -10,7 +10,6 @@ from tacit.noise.lattice import (
     cross_ratio,
     inner_units,
     joint_shift,
-    l1_units,
     moments_shift,
     quantise_losses,
     quantise_moments,
@@ -129,11 +128,6 @@ def test_extreme_vectors(scale, norm):
     values = scale * np.array([1.0, -1.0, 0.5])
     assert exact_square(quantise_vectors(values, norm, 2**30)) <= 2**60
     assert exact_square(round_vectors(values, norm, 2**30)) <= 2**60
-
-
-def test_l1_norms():
-    assert l1_units(10, 2) == 14
-    assert l1_units(2**30, 10**6) == 1000 * 2**30
 
 
 def unit_vectors(rng, dimension):

@@ -7,7 +7,6 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
 
 from attacks import rows
 from tacit import Experts, InvalidInput, Randomness
@@ -62,25 +61,6 @@ def test_children_are_independent_sources_of_the_same_kind():
     assert Randomness.secret().child(0).private
     # A child is not reachable as a stream of the same name, nor the other way round.
     assert bits(source.child("x").stream("y")) != bits(source.stream("x"))
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda g, k: g.random(k) if k else g.random(),
-        lambda g, k: g.standard_normal(k) if k else g.standard_normal(),
-        lambda g, k: g.standard_exponential(k) if k else g.standard_exponential(),
-        lambda g, k: g.laplace(0.0, 1.0, k) if k else g.laplace(0.0, 1.0),
-    ],
-    ids=["uniform", "normal", "exponential", "laplace"],
-)
-def test_a_block_of_draws_is_the_same_as_one_by_one(draw):
-    """What makes an array run and a loop agree bit for bit."""
-    block = draw(Randomness.replayable(3).stream("x"), 500)
-    stream = Randomness.replayable(3).stream("x")
-    np.testing.assert_array_equal([draw(stream, None) for _ in range(500)], block)
-    parts = Randomness.replayable(3).stream("x")
-    np.testing.assert_array_equal(np.concatenate([draw(parts, k) for k in (1, 99, 250, 150)]), block)
 
 
 def test_secret_sources_differ_and_are_private():
@@ -204,12 +184,6 @@ def test_a_sealed_batch_repeats_and_every_part_of_it_counts():
 OTHER = {"plan": "plans", "learner": b"shops", "first": 8, "rows": b"row", "state": b""}
 
 
-def test_fresh_keys_are_fresh():
-    keys = {Randomness.fresh_key() for _ in range(3)}
-    assert len(keys) == 3
-    assert len({Randomness.sealed(key).fingerprint for key in keys}) == 3
-
-
 def test_parts_of_a_sealed_batch_do_not_run_into_each_other():
     """Two batches whose parts make the same bytes when they are put together are two batches."""
     source = Randomness.sealed(KEY)
@@ -230,13 +204,6 @@ def test_a_sealed_batch_never_gives_the_same_noise_twice():
     repeated = [bits(stream) for stream in second]
     second[0].renew()
     assert [*repeated, bits(second[0])] == drawn
-
-
-def test_sealed_draws_are_uniform_over_learners():
-    source = Randomness.sealed(KEY)
-    drawn = [source.batch(**{**BATCH, "learner": b"%d" % shop}).stream("a").random() for shop in range(4000)]
-    assert kstest(drawn, "uniform").pvalue > 1e-6
-    assert kstest(np.square(drawn), "uniform").pvalue < 1e-6
 
 
 @pytest.mark.attack(rows.ROOT)

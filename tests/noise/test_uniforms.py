@@ -7,8 +7,7 @@ import pytest
 
 from noise.keyed import digit, generator, long_uniform, planted_uniforms, uniforms
 from tacit.errors import InvalidInput
-from tacit.noise.randomness import Randomness
-from tacit.noise.uniforms import Uniforms, fractions
+from tacit.noise.uniforms import fractions
 
 
 def test_words_have_the_index_of_their_place_in_the_stream():
@@ -81,17 +80,6 @@ def test_malformed_states_change_nothing(spoil):
     with pytest.raises(InvalidInput):
         source.load_state_dict({**uniforms(9).state_dict(), **spoil})
     assert source.take(100)[1].tolist() == uniforms(3).take(103)[1][3:].tolist()
-
-
-def test_streams_by_name():
-    root = Randomness.replayable(2)
-    by_hand = Uniforms(root.stream("coins"), root.stream("coins/digits"))
-    by_name = Uniforms.from_streams(root, "coins")
-    assert by_name.take(5)[1].tolist() == by_hand.take(5)[1].tolist()
-    assert by_name.digits(0, 0)._key == by_hand.digits(0, 0)._key
-    secret = Uniforms.from_streams(Randomness.secret(), "coins")
-    assert secret.private
-    assert secret.state_dict() == {}
 
 
 @pytest.mark.parametrize(

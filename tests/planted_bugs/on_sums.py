@@ -88,7 +88,7 @@ def _keeps_the_batch(honest: Any, self: NoisyVectors, rows: Any) -> Any:
     """The sum of a batch is not forgotten when it is released: its losses enter every later release as well."""
     kept = vars(self).setdefault("_kept", np.zeros(self._waiting.size))
     before = self._waiting.copy()
-    records = self._grid.records.quantised(rows, self._grid.units, 1.0)
+    records = self.grid.records.quantised(rows, self.grid.units, 1.0)
     noisy = honest(self, rows)
     if len(noisy):
         kept += before + records.sum(axis=0)

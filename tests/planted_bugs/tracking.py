@@ -117,7 +117,7 @@ def _two_looks(honest: Any, self: NoisyVectors, rows: Any) -> Any:
     """The windows see another noisy copy of each block, which nobody paid for."""
     noisy = honest(self, rows)
     if len(noisy):
-        self.release(self._grid.records.quantised(rows, self._grid.units, 1.0)[-len(noisy) :])
+        self.release(self.grid.records.quantised(rows, self.grid.units, 1.0)[-len(noisy) :])
     return noisy
 
 

@@ -17,7 +17,6 @@ from tacit.accounting.rounding import EXACT as EXACT
 from tacit.accounting.rounding import IDEALIZED as IDEALIZED
 from tacit.accounting.rounding import composed_numerics, extra_epsilon, rounded_up, sum_up
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.markup import card
 from tacit.validation import check_choice, check_integer, check_number, invalid, without_caches
 
 
@@ -207,12 +206,6 @@ class Guarantee:
         ]
         lines += [f"  assumed:    {self.assumed}"] if self.assumed else []
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        first, *lines = str(self).splitlines()
-        facts = [(name.strip(), text.strip()) for name, _, text in (line.partition(":") for line in lines)]
-        warning = "" if self.private else "The noise can be replayed by whoever knows the seed: NOT private."
-        return card(first, facts, warning=warning)
 
     def to_json(self) -> str:
         """Return JSON from which `from_json` rebuilds the guarantee."""

@@ -25,7 +25,6 @@ from tacit.accounting.composition import composed_vectors
 from tacit.accounting.guarantee import Guarantee, check_alike
 from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.markup import card
 from tacit.validation import check_choice, check_integer, check_privacy, invalid
 
 FORMATS = {"daily": "%Y-%m-%d", "weekly": "%G-W%V", "monthly": "%Y-%m", "yearly": "%Y"}
@@ -349,19 +348,6 @@ class Ledger:
             stamp = "" if whole.private else f"; {whole.randomness}"
             lines.append(f"together: {_stated(whole)}{stamp}")
         return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        head = ("when (UTC)", "who", "epsilon", "delta")
-        table = (head, *(_row(entry) for entry in self.entries)) if len(self) else ()
-        warning = (
-            "" if self.private else "The noise of an entry can be replayed by whoever knows its seed: NOT private."
-        )
-        return card(
-            f"Ledger, {len(self)} {'entry' if len(self) == 1 else 'entries'}",
-            table=table,
-            warning=warning,
-            note="; ".join(self._sums()),
-        )
 
     def __copy__(self) -> Ledger:
         return self

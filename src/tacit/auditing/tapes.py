@@ -268,7 +268,7 @@ def recorded_sums(tape: Tape) -> Iterator[None]:
 
     def release(self: NoisyVectors, sums: FloatArray) -> FloatArray:
         draw = partial(_inside, tape, lambda: honest_release(self, sums))
-        output: FloatArray = tape.release(self.noise, "noise", self.worth(sums), self.scale, 1.0, draw)
+        output: FloatArray = tape.release(self.noise, "noise", sums * self.grid.step, self.grid.scale, 1.0, draw)
         return output
 
     def noise(self: Grid, streams: Any, name: str) -> Any:

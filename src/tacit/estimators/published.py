@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from tacit import markup
 from tacit.accounting.rounding import rounded_up
-from tacit.errors import InvalidInput
 from tacit.estimators.scoring import check_scoring
 from tacit.version import __version__
 
@@ -41,7 +37,7 @@ _LONGEST = 300
 
 @dataclass(frozen=True)
 class ModelCard:
-    """A model card: sections of names and facts, as HTML or Markdown.
+    """A model card: sections of names and facts, as Markdown.
 
     Attributes:
         title: what it is about.
@@ -52,13 +48,6 @@ class ModelCard:
     title: str
     sections: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     warnings: tuple[str, ...] = ()
-
-    @property
-    def html(self) -> str:
-        """The card as HTML, everything escaped, without scripts."""
-        (first, facts), *others = self.sections
-        parts = [markup.card(f"{self.title}: {first}", facts, warning=" ".join(self.warnings))]
-        return "\n".join([*parts, *(markup.card(heading, facts) for heading, facts in others)])
 
     @property
     def markdown(self) -> str:
@@ -72,20 +61,8 @@ class ModelCard:
             lines.append("")
         return "\n".join(lines)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the card to a file that ends in .html or .md."""
-        target = Path(path)
-        if target.suffix not in (".html", ".md"):
-            raise InvalidInput(f"A model card is saved as .html or .md. Got {target.suffix!r} instead.")
-        page = f"<!doctype html><meta charset=utf-8><title>{escape(self.title)}</title>\n{self.html}"
-        target.write_text(page if target.suffix == ".html" else self.markdown, encoding="utf-8")
-        return target
-
     def __str__(self) -> str:
         return self.markdown
-
-    def _repr_html_(self) -> str:
-        return self.html
 
 
 class Published:

@@ -70,13 +70,19 @@ def vector_grid(
 
 
 class NoisyVectors:
-    """Releases the sum of each batch of records with fresh noise. Between releases it holds the sum so far: PRIVATE."""
+    """Releases the sum of each batch of records with fresh noise. Between releases it holds the sum so far: PRIVATE.
+
+    Attributes:
+        grid: the lattice, or float64.
+        noise: the kind of noise.
+        filled: how many records wait for the end of their batch.
+    """
 
     def __init__(self, grid: Grid, noise: str, streams: Streams, name: str, batch: int = 1) -> None:
-        self._grid = grid
+        self.grid = grid
         self.noise = noise
         self._batch = check_integer("NoisyVectors", "batch", batch)
-        self._filled = 0  # records in the sum that waits
+        self.filled = 0
         self._waiting = np.zeros(grid.records.dimension)  # in steps
         self._source: PooledNoise | FloatNoise = (
             grid.noise(streams, name)
@@ -85,59 +91,47 @@ class NoisyVectors:
         )
 
     @property
-    def filled(self) -> int:
-        """How many records wait for the end of their batch."""
-        return self._filled
-
-    @property
     def private(self) -> bool:
+        """Whether the keys behind the noise are secret: a learner that loads a state compares it with its own."""
         return self._source.private
-
-    @property
-    def scale(self) -> float:
-        return self._grid.scale
 
     def add(self, rows: FloatArray) -> FloatArray:
         """Add rows; return the noisy sums of the batches that they end, one a row (none: no row).
 
         What is returned does not depend on how many rows are added at a time.
         """
-        grid = self._grid
+        grid = self.grid
         rows = real_array("NoisyVectors", "rows", rows, (None, grid.records.dimension))
         steps = grid.records.quantised(rows, grid.units, 1.0) if grid.units else grid.records.plain(rows)
-        ended = (self._filled + len(steps)) // self._batch
+        ended = (self.filled + len(steps)) // self._batch
         sums = steps if self._batch == 1 else np.empty((ended, self._waiting.size))
         if self._batch > 1:
             first = 0
             for index in range(ended + 1):
-                last = min(len(steps), first + self._batch - self._filled)
+                last = min(len(steps), first + self._batch - self.filled)
                 # Added one after the other, so that floats round in the same way whoever calls.
                 self._waiting = np.add.accumulate(np.vstack([self._waiting, steps[first:last]]))[-1]
-                self._filled += last - first
+                self.filled += last - first
                 if index < ended:
-                    sums[index], self._waiting, self._filled = self._waiting, np.zeros(self._waiting.size), 0
+                    sums[index], self._waiting, self.filled = self._waiting, np.zeros(self._waiting.size), 0
                 first = last
         return self.release(sums) if ended else sums
 
-    def worth(self, sums: FloatArray) -> FloatArray:
-        """Convert sums from steps of the lattice to the units of the records."""
-        return sums * self._grid.step
-
     def release(self, sums: FloatArray) -> FloatArray:
         """Release sums of records in steps, with fresh noise, in the units of the records and as a new array."""
-        grid, drawn = self._grid, self._source.draw(sums.size).reshape(sums.shape)
+        grid, drawn = self.grid, self._source.draw(sums.size).reshape(sums.shape)
         if not grid.units:
             return np.asarray(sums + grid.scale * np.asarray(drawn, dtype=np.float64))
-        return self.worth(sums + drawn)  # float64 holds these integers exactly
+        return (sums + drawn) * grid.step  # float64 holds these integers exactly
 
     def state_dict(self) -> dict[str, Any]:
         """Give the sum that waits, and the state of the noise. PRIVATE."""
-        return {"noise": self._source.state_dict(), "waiting": self._waiting.copy(), "filled": self._filled}
+        return {"noise": self._source.state_dict(), "waiting": self._waiting.copy(), "filled": self.filled}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         try:
             waiting, filled = np.array(state["waiting"], dtype=float), int(state["filled"])
-            most = filled * self._grid.records.size / self._grid.step * (1 + 1e-9)
+            most = filled * self.grid.records.size / self.grid.step * (1 + 1e-9)
             if not (
                 waiting.shape == self._waiting.shape and 0 <= filled < self._batch and np.abs(waiting).max() <= most
             ):
@@ -145,7 +139,7 @@ class NoisyVectors:
             self._source.load_state_dict(state["noise"])
         except MALFORMED as error:
             raise InvalidInput(f"This is not the state of noisy vectors ({error!r}).") from None
-        self._waiting, self._filled = waiting, filled
+        self._waiting, self.filled = waiting, filled
 
 
 def _pure(noise: str, scale: float, records: Records, rounds: int) -> Grid:

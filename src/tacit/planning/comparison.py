@@ -15,7 +15,6 @@ from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.rounding import rounded_up
 from tacit.errors import PrivacyError
-from tacit.markup import card
 from tacit.noise.randomness import Randomness
 from tacit.planning.lower_bounds import LowerBound, floor
 from tacit.planning.typical import Typical
@@ -282,19 +281,6 @@ class Comparison:
             certified = rounded_up(float(candidate.regret_bound), thousands=True)
             rows.append((candidate.algorithm, *measured, certified, most, note))
         return rows
-
-    def _repr_html_(self) -> str:
-        """The comparison in a notebook."""
-        facts = [
-            ("problem", str(self.problem)),
-            ("target", f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}; {self._against}"),
-            ("chosen", self._choice),
-            *([("floor", str(self.floor))] if self.floor else []),
-            *((candidate.algorithm, _because(candidate)) for candidate in self.candidates if candidate.reason),
-        ]
-        head = f"{self.algorithm} chosen of {len(self.candidates)}"
-        note = _BELIEVED if self._simulated else _TYPICAL if self.candidates[0].typical else ""
-        return card(head, facts, table=self._rows(), bold=True, warning=" ".join(self.warnings), note=note)
 
     def __repr__(self) -> str:
         certified = f"certified {self.problem.criterion} {rounded_up(float(self.regret_bound))}"

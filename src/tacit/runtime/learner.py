@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 import numpy as np
 
 from tacit.accounting.guarantee import Guarantee
-from tacit.accounting.rounding import rounded_up
 from tacit.decisions import Decision
 from tacit.errors import InvalidInput, ProtocolError, TacitError
-from tacit.markup import card
 from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, Process, Randomness
 from tacit.runtime.rounds import (
     OPEN,
@@ -115,19 +113,6 @@ class Learner(ABC):
     @property
     def _decided(self) -> int:
         return self._round + len(self._slots) + self._played
-
-    def _repr_html_(self) -> str:
-        """The learner in a notebook: public facts only."""
-        plan, first = self.plan, str(self.guarantee).splitlines()[0]
-        facts = [
-            ("problem", str(plan.problem)),
-            ("rounds decided", f"{self.decided:,}"),
-            (f"certified {plan.problem.criterion}", rounded_up(float(plan.regret_bound), thousands=True)),
-            ("contract", first),
-            ("released", self.guarantee.released),
-        ]
-        warning = "" if self.guarantee.private else "Its noise can be replayed by whoever knows the seed: NOT private."
-        return card(f"{plan.algorithm} learner", facts, warning=warning, note="Its state is private and not shown.")
 
     @property
     def shows_decisions(self) -> bool:

@@ -83,18 +83,6 @@ def test_column_norm_is_that_of_the_dense_encoder_rounded_up(mechanism):
 
 
 @every
-def test_column_norm_covers_every_predictable_growth(mechanism):
-    """Row j moves by s_j and step i has noise s_i >= s_j: no column grows beyond the unscaled norm."""
-    encoder = mechanism.matrices()[1]
-    rng = generator("growth")
-    for _ in range(20):
-        s = np.cumsum(rng.random(STEPS) ** 4) + 1e-3
-        scaled = encoder * s / s[:, None]
-        norms = np.linalg.norm(scaled, ord=2 if mechanism.noise == "gaussian" else 1, axis=0)
-        assert norms.max() <= mechanism.column_norm
-
-
-@every
 def test_row_norms_are_those_of_the_dense_decoder(mechanism):
     np.testing.assert_allclose(mechanism.row_norms(), np.linalg.norm(mechanism.matrices()[0], axis=1), rtol=1e-11)
 
@@ -106,32 +94,6 @@ def test_sum_is_exact_without_noise(mechanism):
     released = np.array([sums.add(x) for x in data])
     np.testing.assert_array_equal(released, np.cumsum(data, axis=0))
     assert sums.step == STEPS
-
-
-@every
-def test_state_continues_bit_for_bit(mechanism):
-    rng = generator()
-    first = start(mechanism, noise=mechanism.noise_from(rng, 3))
-    data = generator("data").random((STEPS, 3))
-    for t in range(57):
-        first.add(data[t], 1.0 + t)
-    state, position = first.state_dict(), rng.bit_generator.state
-    wanted = [first.add(data[t], 100.0) for t in range(57, STEPS)]
-
-    other = generator("other")
-    second = start(mechanism, noise=mechanism.noise_from(other, 3))
-    second.add(data[0])
-    other.bit_generator.state = position
-    second.load_state_dict(state)
-    assert second.step == 57
-    with pytest.raises(InvalidInput, match="may not fall"):
-        second.add(data[57], 56.0)
-    np.testing.assert_array_equal([second.add(data[t], 100.0) for t in range(57, STEPS)], wanted)
-
-    # The state was copied both ways: loading it again starts from the same place.
-    other.bit_generator.state = position
-    second.load_state_dict(state)
-    np.testing.assert_array_equal([second.add(data[t], 100.0) for t in range(57, STEPS)], wanted)
 
 
 @every
@@ -173,9 +135,12 @@ def test_bad_calls_raise_and_change_nothing(mechanism):
     sums.add(np.ones(3), 2.0)
     before = sums.state_dict()
     position = repr(rng.bit_generator.state)
+    restored = start(mechanism)
+    restored.load_state_dict(before)
     for sensitivity in (1.999, -1.0, np.nan, np.inf):
-        with pytest.raises(InvalidInput, match="may not fall"):
-            sums.add(np.ones(3), sensitivity)
+        for each in (sums, restored):
+            with pytest.raises(InvalidInput, match="may not fall"):
+                each.add(np.ones(3), sensitivity)
     for shape in ((), (1,), (4,), (3, 1)):
         with pytest.raises(InvalidInput, match=r"must have shape \(3\)"):
             sums.add(np.ones(shape), 2.0)

@@ -51,24 +51,6 @@ def test_neighbours_move_the_draws_by_what_was_paid_for(mechanism, records):
 
 
 @trees
-def test_a_node_moves_by_the_record_and_less_than_one_for_its_floor(mechanism):
-    grid = mechanism.grid(1.0, SummedRecords(3), growing=True)
-    growth = growth_of(grid)
-    _, encoder = mechanism.matrices()
-    seen = 0.0
-    for first in (0, 5, 9):
-        rows, other = extreme_pair(grid.records, grid.units, STEPS, generator(f"node {first}"), first)
-        moved = moved_draws(mechanism, grid, (rows, other), drawn(grid), growth).draws
-        counts = np.rint(growth / grid.multiple)
-        exact = np.outer(encoder[:, first] * counts[first] / counts, other[first] - rows[first])
-        error = np.abs(moved + exact)
-        assert error.max() < 1
-        assert not error[first].any()  # its own step divides
-        seen = max(seen, error.max())
-    assert seen > 0.1, "floors are seen"
-
-
-@trees
 @pytest.mark.parametrize("factor", [0.3, 40.0])
 def test_released_sums_are_those_of_rational_arithmetic(mechanism, factor):
     """Against nodes in fractions, also where sums of k n need more than 64 bits."""

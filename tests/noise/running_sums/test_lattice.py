@@ -75,16 +75,6 @@ def test_a_shift_is_its_column_up_to_two_roundings(mechanism, growing):
     assert worst > 0.5, "roundings are seen"
 
 
-def test_trees_round_nothing():
-    grid = Tree(STEPS).grid(1.0, VectorRecords(3))
-    assert grid.rounding == Rounding()
-    pair = extreme_pair(grid.records, grid.units, STEPS, generator("tree"), 5)
-    moved = moved_draws(Tree(STEPS), grid, pair, drawn(grid, STEPS)).draws
-    _, encoder = Tree(STEPS).matrices()
-    quantised = [grid.records.quantised(part[5], grid.units, 1.0) for part in pair]
-    np.testing.assert_array_equal(moved, -np.outer(encoder[:, 5], quantised[1] - quantised[0]))
-
-
 @pytest.mark.parametrize("loss", [float("nan"), float("inf"), -float("inf"), 1e308, -1.0])
 def test_no_loss_leaves_the_range(loss):
     """NaN passed both ends, and the sum was NaN ever after."""
