@@ -6,15 +6,17 @@ python -m scripts.reproduce.explore_linear [seeds]
 from __future__ import annotations
 
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 import tacit
 from tacit.algorithms import ExploreLinear
-from tacit.environments import DigitContexts, LinearContexts
+from tacit.environments import LinearContexts
 from tacit.environments.contextual import SHAPES
-from tacit.environments.environment import ContextStream
+from tacit.environments.environment import ContextStream, InContext
 
 FRESH = 7_000  # added to the number of a run: seeds that no test uses
 SETTINGS: tuple[tuple[int, int, int, float, dict[str, Any], dict[str, Any]], ...] = (
@@ -67,6 +69,31 @@ def worlds(seeds: int) -> None:
                 line += f"  best action {means.mean(axis=0).min() - best:.4f}  random {means.mean() - best:.4f}"
             print(line)
     print(f"\nlargest share of a certificate in any run: {closest:.2f}")
+
+
+@dataclass(frozen=True)
+class DigitContexts:
+    """Handwritten digits: a public random projection of the 64 pixels and a constant, ten actions, 0 for the right one.
+
+    Images are drawn with replacement from the 1,797 of scikit-learn.
+    """
+
+    horizon: int
+    n: ClassVar[int] = 10
+    adaptive: ClassVar[bool] = False
+
+    def in_context(self, generator: np.random.Generator) -> InContext:
+        """Draw images."""
+        data = load_digits()
+        pixels = (np.asarray(data.data, dtype=np.float64) - 5.0) / 16.0
+        axes = tacit.Randomness.replayable(0).stream("axes").standard_normal((64, 16))
+        projected = pixels @ np.linalg.qr(axes)[0]
+        features = np.column_stack([projected / np.linalg.norm(projected, axis=1, keepdims=True), np.ones(len(pixels))])
+        features /= np.sqrt(2.0)
+        chosen = generator.integers(len(pixels), size=self.horizon)
+        losses = np.ones((self.horizon, self.n))
+        losses[np.arange(self.horizon), np.asarray(data.target)[chosen]] = 0.0
+        return InContext(features[chosen], losses, losses)
 
 
 def digits(seeds: int) -> None:

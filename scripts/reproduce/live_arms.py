@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 import tacit
-from tacit.algorithms.arms.versions import PairedArms, Releases, next_shares, noise_deviation, result
+from tacit.algorithms.arms.versions import Releases, next_shares, noise_deviation, result
 from tacit.environments.arms import BernoulliArms, ClickArms
 from tacit.noise.randomness import Randomness
 from tacit.validation import FloatArray
@@ -61,7 +61,6 @@ def month(
     lag: int = 1,
     lost: float | FloatArray = 0.0,
     traffic: FloatArray | None = None,
-    paired: PairedArms | None = None,
     **options,
 ) -> tuple[float, FloatArray, bool]:
     """Thirty daily versions: the share of the gap closed, the last shares, and whether anything was declared."""
@@ -76,10 +75,7 @@ def month(
 
     for day in range(30):
         seen = released(max(0, day + 1 - lag))
-        if paired is None:
-            shares = next_shares(seen, active=np.ones(k, bool), served=shares, beaten=beaten, **options)
-        else:
-            shares = paired.shares(seen)
+        shares = next_shares(seen, active=np.ones(k, bool), served=shares, beaten=beaten, **options)
         present = int(people * (1.0 if traffic is None else traffic[day]))
         means = np.minimum(1.0, rates * np.exp(levels * generator.standard_normal() - levels**2 / 2))
         counts = generator.multinomial(present, shares)
@@ -132,8 +128,6 @@ def main(runs: int = 40) -> None:
         [month(rates, 200_000, [9021, run], levels=0.3, hold=0.0, kept=0.0)[0] for run in range(many)],
     )
     show("versions, defaults, lag", [month(rates, 200_000, [9022, run], levels=0.3, lag=2)[0] for run in range(many)])
-    paired = PairedArms(6, 30, 200_000, mean_at_most=0.1, deviation=noise_deviation(30, 1.0, 0.0)[1])
-    show("PairedArms", [month(rates, 200_000, [9023, run], levels=0.3, paired=paired)[0] for run in range(many)])
     lost = np.array([0.0, 0.12, 0.0])
     show("broken arm", [month(np.full(3, 0.03), 200_000, [9041, run], lost=lost)[1][1] for run in range(many)])
     for name, pattern in TRAFFIC.items():

@@ -104,7 +104,7 @@ _MOVED = {
     ),
     "environments": (
         "BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
-        "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "
+        "FairCoins LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "
         "Replay ReplayData Routing ShiftingBernoulli SignFlips SwitchingAdversary"
     ),
     "losses": (

@@ -53,15 +53,9 @@ def test_half_a_row_is_no_missing_round(tmp_path, capsys):
     assert "Row 2" in capsys.readouterr().err
 
 
-def test_simulate_with_late_and_missing_feedback(capsys):
+def test_simulate_with_missing_feedback(capsys):
     common = ("simulate", "experts", "--n", "3", "--horizon", "300", *PRIVACY, "--runs", "3", "--json")
-    found = []
-    for extra in ((), ("--delay", "5"), ("--delay", "5", "--late", "5"), ("--delay", "5", "--late", "11")):
-        assert run_command(*common, *extra) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    assert [result["mean_missing"] > 0 for result in found] == [False, False, False, True]
-    assert found[1]["mean_regret"] == found[2]["mean_regret"]  # when within the window it comes changes nothing
-    assert run_command(*common, "--missing", "0.5") == 0
+    assert run_command(*common, "--delay", "5", "--missing", "0.5") == 0
     assert 100 < json.loads(capsys.readouterr().out)["mean_missing"] < 200
     assert run_command(*common, "--missing", "1.5") != 0
     assert "missing" in capsys.readouterr().err

@@ -107,20 +107,3 @@ def test_order_and_end():
         opponent.values(np.zeros((401, 2)), 0)
     with pytest.raises(InvalidInput, match=r"must have shape \(any, 2\)"):
         opponent.values(np.zeros((1, 3)), 0)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: MovingTarget(Ball(2), 0), "'horizon' parameter of MovingTarget"),
-        (lambda: MovingTarget(Ball(2, 0.5), 10, distance=0.6), "'distance' parameter of MovingTarget"),
-        (lambda: MovingTarget(Ball(2), 10, spread=0.0), "'spread' parameter of MovingTarget"),
-        (lambda: Routing(horizon=0), "'horizon' parameter of Routing"),
-        (lambda: Routing(horizon=10, noise=-0.1), "'noise' parameter of Routing"),
-        (lambda: Routing(horizon=10, noise=0.2), "mean costs of Routing must be finite and at least noise=0.2"),
-        (lambda: Routing(horizon=10, times=(1.0,)), r"'times' of Routing must have shape \(7\)"),
-    ],
-)
-def test_errors(make, words):
-    with pytest.raises(InvalidInput, match=words):
-        make()

@@ -52,27 +52,6 @@ def test_signs_flip_at_random_times():
     assert 100 < flips < 500
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: LogisticStream(0, 10),
-        lambda: LogisticStream(2, 0),
-        lambda: LogisticStream(2, 10, strength=-1.0),
-        lambda: DriftingQuadratic(0, 10),
-        lambda: DriftingQuadratic(2, 1.5),
-        lambda: DriftingQuadratic(2, 10, turns=np.nan),
-        lambda: DriftingQuadratic(2, 10, spread=-1.0),
-        lambda: SignFlips(0, 10),
-        lambda: SignFlips(2, -1),
-        lambda: SignFlips(2, 10, phase=0.0),
-        lambda: SignFlips(2, 10, bias=1.0),
-    ],
-)
-def test_bad_parameters_raise(make):
-    with pytest.raises(InvalidInput):
-        make()
-
-
 def test_replayed_data_is_what_was_recorded_and_is_not_shown():
     features, labels = np.array([[0.25, 0.5], [0.125, 0.0], [0.0, 0.75]]), np.array([1.0, -1.0, 1.0])
     stream = ReplayData(LogisticLoss(), (features, labels))

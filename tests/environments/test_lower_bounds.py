@@ -5,7 +5,6 @@ import pytest
 
 import tacit
 from tacit.environments.named import named_environment
-from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.planning.lower_bounds import chance_floor, floor, privacy_floor, signs_floor
 from tacit.runtime.target import Target
@@ -91,16 +90,3 @@ def test_points_of_convex_sets_pay_for_random_signs(domain):
     plan = tacit.algorithms.PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6)
     mean, error = regrets(plan, world, 120)
     assert abs(mean - exact) < DEVIATIONS * error
-
-
-def test_bad_arguments_raise():
-    with pytest.raises(InvalidInput, match="phases"):
-        tacit.environments.PerfectExpert(3, 5, phases=6)
-    with pytest.raises(InvalidInput, match="domain"):
-        tacit.environments.RandomSigns(tacit.domains.L1Ball(2), 5)
-    with pytest.raises(InvalidInput, match="lipschitz"):
-        tacit.environments.RandomSigns(tacit.domains.Ball(2), 5, lipschitz=0.0)
-    with pytest.raises(InvalidInput, match="same"):
-        named_environment(
-            "signs", tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=5)
-        )

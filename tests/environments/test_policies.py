@@ -51,20 +51,6 @@ def test_a_lonely_policy_is_alone():
     assert np.all(stream.contexts[:, 1:] < 3)
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: NeedlePolicy(3, 10, 1), "'actions'"),
-        (lambda: NeedlePolicy(3, 10, 2, 0.7), "'gap'"),
-        (lambda: NeedlePolicy(3, 10, 2, shape="alone"), "'shape'"),
-        (lambda: SkilledPolicies(3, 10, 2, means=(0.1, 1.2)), "'means'"),
-    ],
-)
-def test_other_worlds_are_refused(make, words):
-    with pytest.raises(InvalidInput, match=words):
-        make()
-
-
 def test_regret_is_against_the_best_policy_in_hindsight():
     plan = Responses.calibrate(tacit.Policies(n=5, actions=3, horizon=300), epsilon=2.0, delta=0.0)
     world = SkilledPolicies(5, 300, 3)

@@ -1,7 +1,6 @@
 import math
 
 import numpy as np
-import pytest
 
 from tacit.environments.tracking import (
     DriftingLosses,
@@ -9,7 +8,6 @@ from tacit.environments.tracking import (
     PenaliseHeld,
     ShiftingBernoulli,
 )
-from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.simulation.comparators import best_switching_sequence
 
@@ -84,24 +82,3 @@ def test_fingerprinting_leaves_the_comparator_a_good_expert():
         rows.append(row)
     assert best_switching_sequence(np.array(rows), 1)[0] < 0.1 * 400
     assert paid > 0.4 * 400
-
-
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (lambda: ShiftingBernoulli(n=1, horizon=5, changes=()), "n"),
-        (lambda: ShiftingBernoulli(n=2, horizon=5, changes=(5,)), "changes"),
-        (lambda: ShiftingBernoulli(n=2, horizon=5, changes=(3, 3)), "changes"),
-        (lambda: ShiftingBernoulli(n=2, horizon=5, changes=(), gap=0.9), "gap"),
-        (lambda: ShiftingBernoulli(n=2, horizon=5, changes=(), mean=float("nan")), "mean"),
-        (lambda: DriftingLosses(n=2, horizon=0), "horizon"),
-        (lambda: DriftingLosses(n=2, horizon=5, periods=0.0), "periods"),
-        (lambda: DriftingLosses(n=2, horizon=5, swing=0.4, noise=0.2), "noise"),
-        (lambda: PenaliseHeld(n=3, horizon=10, mean=1.5), "mean"),
-        (lambda: FingerprintPhases(n=5, horizon=10, switches=1), "n"),
-        (lambda: FingerprintPhases(n=50, horizon=10, switches=-1), "switches"),
-    ],
-)
-def test_bad_parameters_raise(make, name):
-    with pytest.raises(InvalidInput, match=f"'{name}'"):
-        make()

@@ -17,7 +17,7 @@ from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
 from tacit.estimators import Ledger
 from tacit.noise.running_sums import Buffered, Tree
-from tacit.simulation.comparators import best_expert_loss
+from tacit.simulation.comparators import best_switching_sequence
 
 N = 3
 ANSWERED = {
@@ -57,7 +57,7 @@ REFUSALS = {
         steps=10**12, dimension=1, eta=1.0, leader=np.negative, sums=Tree(5).start(1, 1.0, np.zeros), delay=10**11
     ),
     "steps that are none": lambda: Tree(5).row_norm(-1.5),
-    "masked entries": lambda: best_expert_loss(np.ma.masked_array([[0.5, 0.5]], mask=[[True, False]])),
+    "masked entries": lambda: best_switching_sequence(np.ma.masked_array([[0.5, 0.5]], mask=[[True, False]]), 1),
     "problems of another kind": lambda: tacit.algorithms.LazyExperts(None, eta=0.3, force=0.2),
     "calibrations of another kind": lambda: tacit.algorithms.LimitedUpdates.calibrate(
         made("BanditFW").problem, epsilon=1, delta=0

@@ -128,12 +128,6 @@ ENTRIES = (
     Entry(tacit.algorithms.BanditFW, _disc, refuses=("rounds to learn anything", "needs a smoothing radius")),
     Entry(tacit.algorithms.PhasedArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
     Entry(tacit.algorithms.LiveArms, _arms("stochastic"), refuses=("plays each of its 3 arms once",)),
-    Entry(
-        tacit.algorithms.LiveArms,
-        _arms("stochastic"),
-        {"count_missing": True},
-        refuses=("plays each of its 3 arms once",),
-    ),
     Entry(tacit.algorithms.BatchedTsallis, _arms("oblivious")),
     Entry(tacit.algorithms.Responses, _policies("public")),
     Entry(tacit.algorithms.PolicyArms, _policies("private")),

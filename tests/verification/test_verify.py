@@ -79,8 +79,6 @@ VERIFIABLE = [
     (tacit.algorithms.PhasedArms, STOCHASTIC_ARMS, {"delta": 0.0, "adversary": "stochastic"}),
     (tacit.algorithms.BatchedTsallis, ARMS, {"delta": 0.0, "rounds_per_person": 3}),
     (tacit.algorithms.LiveArms, STOCHASTIC_ARMS, {"delta": 0.0, "rounds_per_person": 3}),
-    (tacit.algorithms.LiveArms, STOCHASTIC_ARMS, {"delta": 0.0, "count_missing": True}),
-    (tacit.algorithms.LiveArms, STOCHASTIC_ARMS, {"delta": 0.0, "count_missing": True, "epsilon": 200.0}),
     (tacit.algorithms.BatchedTsallis, ARMS, {"delta": 0.0, "epsilon": 100.0}),
     (tacit.algorithms.LiveArms, replace(STOCHASTIC_ARMS, horizon=None), {"delta": 0.0, "rounds_per_person": 3}),
     (tacit.algorithms.Responses, POLICIES, {"delta": 0.0, "rounds_per_person": 3}),

@@ -87,7 +87,7 @@ def _largest(plan: ArmPlan) -> int:
             return steps * max([length for end, length in ended if end < left] or [plan.first])
         case LiveArms():
             blocks = [block for block in range(1, plan.rounds + 1) if plan.blocks.end(block) < left] or [1]
-            return steps * max(map(plan.blocks.length, blocks)) * (2 if plan.count_missing else 1)
+            return steps * max(map(plan.blocks.length, blocks))
     raise NotEnumerable(f"The sums of {plan.algorithm} have no known limit.")
 
 

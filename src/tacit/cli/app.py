@@ -56,14 +56,13 @@ def simulate(
     environment: World = None,
     runs: Annotated[int, typer.Option(help="How many independent runs.")] = 20,
     seed: Annotated[int, typer.Option(help="Makes the runs repeatable.")] = 0,
-    late: Annotated[int, typer.Option(help="Feedback comes up to so many rounds later; beyond --delay: never.")] = 0,
     missing: Annotated[float, typer.Option(help="Share of the rounds whose feedback never comes.")] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
 ) -> None:
     """The chosen plan runs against an environment."""
     options.check_picture(plot)
     stream = named_environment(environment or fitting_environment(problem), problem)
-    result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, late=late, missing=missing)
+    result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, missing=missing)
     if plot is not None:
         plot_regret([result], plot)
     output.answer(result.summary(), result.to_dict())

@@ -1,8 +1,8 @@
 """Streams of losses: adversaries, random worlds, records. They know no learner."""
 
-from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms, LoggedArms
+from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms
 from tacit.environments.bandit import MovingTarget, Routing
-from tacit.environments.contextual import DigitContexts, LinearContexts
+from tacit.environments.contextual import LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
@@ -15,13 +15,11 @@ __all__ = [
     "BernoulliGap",
     "ClickArms",
     "DecoyArms",
-    "DigitContexts",
     "DriftingArms",
     "DriftingLosses",
     "DriftingQuadratic",
     "FairCoins",
     "LinearContexts",
-    "LoggedArms",
     "LogisticStream",
     "MovingTarget",
     "NeedlePolicy",

@@ -1,4 +1,4 @@
-"""Streams of losses for learners of arms, and recordings of what others chose.
+"""Streams of losses for learners of arms.
 
 A stream holds the losses of all arms, so that regret can be measured; a learner is shown one entry of each row.
 """
@@ -10,20 +10,10 @@ from math import pi
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from tacit.environments.environment import OptionsWorld
+from tacit.environments.environment import OptionsWorld, RoundsWorld
 from tacit.errors import InvalidInput
-from tacit.validation import (
-    FloatArray,
-    IntArray,
-    check_dimension,
-    check_integer,
-    check_number,
-    check_table,
-    plain_fields,
-    real_array,
-)
+from tacit.validation import FloatArray, check_dimension, check_integer, check_number, check_table, real_array
 
 
 def _coins(owner: str, means: FloatArray, horizon: int, generator: np.random.Generator) -> FloatArray:
@@ -34,29 +24,23 @@ def _coins(owner: str, means: FloatArray, horizon: int, generator: np.random.Gen
 
 
 @dataclass(frozen=True)
-class BernoulliArms:
-    """Independent 0/1 losses, one mean for each arm; with `missing`, replies that never come.
+class BernoulliArms(RoundsWorld):
+    """Independent 0/1 losses, one mean for each arm.
 
     Attributes:
         means: mean loss of each arm.
         horizon: number of rounds.
-        missing: probability that a round has no reply, whatever is played.
     """
 
     means: tuple[float, ...]
     horizon: int
-    missing: float = 0.0
-    adaptive: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        plain_fields(self)
-        owner = "BernoulliArms"
-        means = real_array(owner, "means", self.means, (None,))
+        super().__post_init__()
+        means = real_array("BernoulliArms", "means", self.means, (None,))
         if not means.size or not np.all((means >= 0) & (means <= 1)):
             raise InvalidInput("The 'means' parameter of BernoulliArms must hold numbers from 0 to 1, one an arm.")
         object.__setattr__(self, "means", tuple(means.tolist()))
-        check_integer(owner, "horizon", self.horizon)
-        check_number(owner, "missing", self.missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
 
     @classmethod
     def with_gap(cls, n: int, horizon: int, gap: float = 0.2, mean: float = 0.5, best: int = 0) -> BernoulliArms:
@@ -79,15 +63,12 @@ class BernoulliArms:
         return int(np.argmin(self.means))
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
-        """Draw a stream, shape (horizon, n); a row without a reply is NaN."""
-        losses = _coins("BernoulliArms", np.array(self.means), self.horizon, generator)
-        if self.missing:
-            losses[generator.random(self.horizon) < self.missing] = np.nan
-        return losses
+        """Draw a stream, shape (horizon, n)."""
+        return _coins("BernoulliArms", np.array(self.means), self.horizon, generator)
 
 
 @dataclass(frozen=True)
-class ClickArms:
+class ClickArms(RoundsWorld):
     """Rare clicks (a click is a loss of 0), whose rates have a level that all arms share.
 
     Attributes:
@@ -109,10 +90,10 @@ class ClickArms:
     days: int = 0
     day_level: float = 0.0
     lost: float | tuple[float, ...] = 0.0
-    adaptive: ClassVar[bool] = False
+    _between = (("swing", 0.0, 1.0), ("fall", 0.0, 1.0), ("cycles", 0.0, 1e6), ("day_level", 0.0, 2.0))
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         owner = "ClickArms"
         rates = real_array(owner, "rates", self.rates, (None,))
         lost = np.broadcast_to(real_array(owner, "lost", self.lost, None), rates.shape)
@@ -120,12 +101,7 @@ class ClickArms:
             if not values.size or not np.all((values >= 0) & (values <= 1)):
                 raise InvalidInput(f"The '{name}' parameter of ClickArms must hold numbers from 0 to 1, one an arm.")
             object.__setattr__(self, name, tuple(values.tolist()))
-        check_integer(owner, "horizon", self.horizon)
         check_integer(owner, "days", self.days, at_least=0)
-        for name in ("swing", "fall"):
-            check_number(owner, name, getattr(self, name), above=0.0, below=1.0, closed_low=True, closed_high=True)
-        check_number(owner, "cycles", self.cycles, above=0.0, below=1e6, closed_low=True)
-        check_number(owner, "day_level", self.day_level, above=0.0, below=2.0, closed_low=True)
 
     @property
     def n(self) -> int:
@@ -195,43 +171,3 @@ class DriftingArms(OptionsWorld):
         means = 0.5 + 0.2 * np.sin(2 * pi * (self.cycles * time + np.arange(self.n) / self.n))
         means[:, 0] -= 0.1
         return _coins("DriftingArms", means, self.horizon, generator)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LoggedArms:
-    """A recording of arms that were chosen uniformly at random, and of what each of them cost.
-
-    A log holds one loss a round, so no learner can be simulated on a log. `tacit.simulation.logs.evaluate` estimates
-    the loss of a plan by the rounds at which the plan agrees with the log.
-
-    Attributes:
-        arms: the arm of each round.
-        paid: its loss; NaN where no reply came.
-        n: number of arms.
-    """
-
-    arms: ArrayLike
-    paid: ArrayLike
-    n: int
-
-    def __post_init__(self) -> None:
-        plain_fields(self)
-        check_integer("LoggedArms", "n", self.n)
-        paid = real_array("LoggedArms", "paid", self.paid, (None,))
-        arms = real_array("LoggedArms", "arms", self.arms, paid.shape)
-        if not np.all((arms >= 0) & (arms < self.n) & (arms == np.floor(arms))):
-            raise InvalidInput(f"The 'arms' of LoggedArms must be whole numbers from 0 to {self.n - 1}.")
-        object.__setattr__(self, "arms", arms.astype(np.int64))
-        object.__setattr__(self, "paid", paid)
-
-    def __repr__(self) -> str:  # the losses are private: their number is all that is shown
-        return f"LoggedArms({self.horizon} rounds, {self.n} arms)"
-
-    @property
-    def horizon(self) -> int:
-        """Number of recorded rounds."""
-        return int(np.shape(self.paid)[0])
-
-    def rows(self) -> tuple[IntArray, FloatArray]:
-        """Give the logged arms and the logged losses."""
-        return np.asarray(self.arms, dtype=np.int64), np.asarray(self.paid, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Worlds for learners that decide by features: expected losses linear in them, the attacks on that, and digits.
+"""Worlds for learners that decide by features: expected losses linear in them, and the attacks on that.
 
 Losses are coins of mean 1/2 + <theta_a, x>. Regret is measured in these means, against the best action of each round.
 """
@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
-from tacit.noise.randomness import Randomness
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_table, require
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_table
 
 SHAPES = ("sphere", "gaussian", "one-hot", "skewed", "ties", "weak", "shrunk", "gap one")
 """Features and parameters of `LinearContexts`."""
@@ -103,42 +102,3 @@ class LinearContexts(OptionsWorld):
             parameters[0] = 0.0
             parameters[0, 0] = -min(self.radius, self.radius * np.sqrt(self.gap / d)) / _STRONG
         return parameters
-
-
-@dataclass(frozen=True)
-class DigitContexts:
-    """Handwritten digits as a bandit: the features of an image, ten actions, a loss of 0 for the right digit.
-
-    Features are a public random projection of the 64 pixels to `dimension` - 1 coordinates, and a constant. Expected
-    losses are not linear in them. Images are drawn with replacement from the 1,797 of scikit-learn.
-
-    Attributes:
-        horizon: number of rounds.
-        dimension: number of features, with the constant.
-        projection: seed of the public projection.
-    """
-
-    horizon: int
-    dimension: int = 17
-    projection: int = 0
-    n: ClassVar[int] = 10
-    adaptive: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_integer("DigitContexts", "horizon", self.horizon)
-        check_integer("DigitContexts", "dimension", self.dimension, at_least=2, at_most=65)
-        check_integer("DigitContexts", "projection", self.projection, at_least=0)
-
-    def in_context(self, generator: np.random.Generator) -> InContext:
-        """Draw images."""
-        check_table("DigitContexts", self.horizon, max(self.n, self.dimension))
-        data = require("sklearn.datasets", "sklearn").load_digits()
-        pixels = (np.asarray(data.data, dtype=np.float64) - 5.0) / 16.0
-        axes = Randomness.replayable(self.projection).stream("axes").standard_normal((64, self.dimension - 1))
-        projected = pixels @ np.linalg.qr(axes)[0]
-        features = np.column_stack([projected / np.linalg.norm(projected, axis=1, keepdims=True), np.ones(len(pixels))])
-        features /= np.sqrt(2.0)
-        chosen = generator.integers(len(pixels), size=self.horizon)
-        losses = np.ones((self.horizon, self.n))
-        losses[np.arange(self.horizon), np.asarray(data.target)[chosen]] = 0.0
-        return InContext(features[chosen], losses, losses)

@@ -8,18 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from tacit.environments.environment import RoundsWorld
-from tacit.validation import (
-    LARGEST,
-    SMALLEST,
-    FloatArray,
-    check_number,
-    check_positive,
-    check_table,
-    invalid,
-    real_array,
-)
-
-SAMPLES = 201  # of the noise of a segment, for expected losses
+from tacit.validation import LARGEST, SMALLEST, FloatArray, check_number, check_positive, check_table, invalid
 
 
 @dataclass(frozen=True)
@@ -75,18 +64,6 @@ class PricingCurve(RoundsWorld):
         """Draw the whole stream, a callable for each round."""
         check_table("PricingCurve", self.horizon, 10)  # an object for each round
         return [PricingLoss(float(valuation), self.softness) for valuation in self._draw(generator)]
-
-    def mean_loss(self, points: FloatArray) -> FloatArray:
-        """Compute the expected loss at `points`, by the midpoint rule over the noise of each segment."""
-        prices = real_array("PricingCurve", "points", points, (None, 1))[:, 0]
-        check_table("PricingCurve", SAMPLES, max(1, len(prices)))
-        noise = self.spread * (2 * (np.arange(SAMPLES) + 0.5) / SAMPLES - 1)
-        shares = np.array(self.weights) / sum(self.weights)
-        total = np.zeros_like(prices)
-        for share, valuation in zip(shares, self.valuations, strict=True):
-            sales = expit((valuation + noise[:, None] - prices) / self.softness)
-            total += share * sales.mean(axis=0)
-        return np.asarray(1.0 - prices * total)
 
     def _draw(self, generator: np.random.Generator) -> FloatArray:
         shares = np.cumsum(self.weights) / sum(self.weights)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.environments.arms import BernoulliArms, ClickArms, DecoyArms, DriftingArms
 from tacit.environments.bandit import MovingTarget
-from tacit.environments.contextual import SHAPES, DigitContexts, LinearContexts
+from tacit.environments.contextual import SHAPES, LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, SignFlips
 from tacit.environments.environment import Environment
 from tacit.environments.experts import BernoulliGap, SwitchingAdversary
@@ -98,13 +98,6 @@ def linear(shape: str) -> Maker:
     return made
 
 
-def digits(problem: ContextualArms, horizon: int) -> DigitContexts:
-    """Handwritten digits as a bandit: ten actions, and losses that are not linear in the features."""
-    if problem.n != DigitContexts.n:
-        raise InvalidInput(f"The environment 'digits' has {DigitContexts.n} actions. Got {problem.n} instead.")
-    return DigitContexts(horizon, problem.dimension)
-
-
 def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     """A price in [0, 1] for buyers from two segments."""
     environment = PricingCurve(horizon)
@@ -155,7 +148,7 @@ NAMED: dict[type[Problem], dict[str, Maker]] = {
         ),  # actions take turns, and one policy knows it
         "lonely": sized(partial(NeedlePolicy, gap=0.2, shape="lonely")),  # the best policy agrees with nobody
     },
-    ContextualArms: {**{shape: linear(shape) for shape in SHAPES}, "digits": digits},
+    ContextualArms: {shape: linear(shape) for shape in SHAPES},
     Lipschitz: {"pricing": pricing},
 }
 """For each kind of problem its environments by name; the first is the default."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from tacit.environments.environment import OptionsWorld
 from tacit.validation import (
+    SMALLEST,
     FloatArray,
     IntArray,
     check_integer,
@@ -38,6 +39,7 @@ class ShiftingBernoulli(OptionsWorld):
     gap: float = 0.3
     mean: float = 0.6
     _fewest: ClassVar[int] = 2
+    _between = (("mean", SMALLEST, 1.0), ("gap", 0.0, "mean"))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,10 +50,6 @@ class ShiftingBernoulli(OptionsWorld):
         )
         if any(second <= first for first, second in pairwise(changes)):
             raise invalid("ShiftingBernoulli", "changes", "increasing", self.changes)
-        check_number("ShiftingBernoulli", "mean", self.mean, above=0.0, below=1.0, closed_high=True)
-        check_number(
-            "ShiftingBernoulli", "gap", self.gap, above=0.0, below=self.mean, closed_low=True, closed_high=True
-        )
         object.__setattr__(self, "changes", changes)
 
     def best(self, generator: np.random.Generator) -> IntArray:
@@ -86,16 +84,13 @@ class DriftingLosses(OptionsWorld):
     swing: float = 0.25
     noise: float = 0.25
     _fewest: ClassVar[int] = 2
+    _between = (("swing", 0.0, 0.5),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("DriftingLosses", "periods", self.periods)
-        swing = check_number(
-            "DriftingLosses", "swing", self.swing, above=0.0, below=0.5, closed_low=True, closed_high=True
-        )
-        check_number(
-            "DriftingLosses", "noise", self.noise, above=0.0, below=0.5 - swing, closed_low=True, closed_high=True
-        )
+        most = 0.5 - self.swing
+        check_number("DriftingLosses", "noise", self.noise, above=0.0, below=most, closed_low=True, closed_high=True)
 
     def means(self) -> FloatArray:
         """Compute the expected losses, shape (horizon, n)."""

@@ -72,11 +72,6 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
     return BestPoint(point, float(np.sum(loss.values(point, rows))), gap)
 
 
-def best_expert_loss(losses: ArrayLike) -> float:
-    """The smallest total loss of any single expert, for losses of shape (rounds, experts)."""
-    return float(np.min(np.sum(_checked("best_expert_loss", losses), axis=0)))
-
-
 def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, IntArray]:
     """The smallest loss of any sequence with at most `switches` switches, and such a sequence.
 
@@ -91,7 +86,11 @@ def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, In
     >>> loss, sequence.tolist()
     (0.0, [0, 0, 1])
     """
-    table = _checked("best_switching_sequence", losses)
+    table = real_array("best_switching_sequence", "losses", losses, (None, None))
+    if not table.size or not np.all(np.isfinite(table)):
+        raise InvalidInput(
+            "The 'losses' of best_switching_sequence must be finite, with at least one round and one expert."
+        )
     rounds, n = table.shape
     # More switches than rounds - 1 cannot be used.
     left = min(check_integer("best_switching_sequence", "switches", switches, at_least=0), rounds - 1)
@@ -116,10 +115,3 @@ def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, In
         expert, last = int(source[left, switch]), switch
     sequence[:last] = expert
     return float(np.sum(table[np.arange(rounds), sequence])), sequence
-
-
-def _checked(owner: str, losses: ArrayLike) -> FloatArray:
-    table = real_array(owner, "losses", losses, (None, None))
-    if not table.size or not np.all(np.isfinite(table)):
-        raise InvalidInput(f"The 'losses' of {owner} must be finite, with at least one round and one expert.")
-    return table

@@ -2,8 +2,8 @@
 
 Simulations use replayable randomness, so their results can be made again and are stamped as not private.
 
-Feedback may come late or never. When within its window feedback comes changes no decision, so all that a simulation has
-to know of a round is whether its feedback comes in time.
+Feedback may never come. When within its window feedback comes changes no decision, so all that a simulation has to know
+of a round is whether its feedback comes in time.
 """
 
 from __future__ import annotations
@@ -20,34 +20,8 @@ from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
-from tacit.runtime.rounds import Absent
 from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, invalid
-
-
-@dataclass(frozen=True)
-class Arrivals:
-    """How feedback arrives, whatever it says.
-
-    Attributes:
-        late: feedback comes a number of rounds later, uniform from 0 to this; beyond the plan's delay it never counts.
-        missing: the share of the others that never comes.
-    """
-
-    late: int = 0
-    missing: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_integer("simulate", "late", self.late, at_least=0)
-        check_number("simulate", "missing", self.missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
-
-    def mask(self, rounds: int, delay: int, generator: np.random.Generator) -> Absent | None:
-        """Whether the feedback of each round comes in time (None: always)."""
-        if not self.missing and self.late <= delay:
-            return None
-        lateness = generator.integers(self.late + 1, size=rounds)
-        arrived: Absent = (lateness <= delay) & (generator.random(rounds) >= self.missing)
-        return arrived
 
 
 @dataclass(frozen=True)
@@ -143,7 +117,6 @@ def simulate(
     *,
     runs: int = 20,
     seed: int = 0,
-    late: int = 0,
     missing: float = 0.0,
     progress: bool | None = None,
 ) -> Simulation:
@@ -158,9 +131,8 @@ def simulate(
             `tacit.environments.named.NAMED`); it must fit the plan's problem.
         runs: how many independent runs.
         seed: makes the runs repeatable; a simulation is never private.
-        late: feedback comes up to so many rounds later, at random; within the delay of the plan's problem that changes
-            nothing, and what is later than that never counts.
-        missing: the share of rounds whose feedback never comes. Regret is measured over all rounds.
+        missing: the share of rounds whose feedback never comes, or comes later than the problem's delay. Regret is
+            measured over all rounds.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = chosen_plan(plan)
@@ -171,12 +143,12 @@ def simulate(
     if isinstance(environment, str):
         environment = named_environment(environment, chosen.problem)
     game_for(chosen.problem, environment)  # raises if they do not fit
-    arrivals = Arrivals(late, missing)
+    check_number("simulate", "missing", missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
     outcomes = []
     shown = Progress("simulating", progress)
     shown.expect(0, [environment.horizon] * runs)
     for run in range(runs):
-        outcomes.append(simulate_run(chosen, environment, seed, run, arrivals))
+        outcomes.append(simulate_run(chosen, environment, seed, run, missing))
         shown.step(environment.horizon)
     return gathered(chosen, environment, seed, outcomes)
 
@@ -200,9 +172,7 @@ def _counted(calls: Sequence[int | None]) -> FloatArray | None:
     return None if None in calls else np.array([float(count or 0) for count in calls])
 
 
-def simulate_run(
-    plan: Plan, environment: Environment, seed: int, run: int, arrivals: Arrivals | None = None
-) -> Outcome:
+def simulate_run(plan: Plan, environment: Environment, seed: int, run: int, missing: float = 0.0) -> Outcome:
     """Run number `run` of a simulation: the same whether it is made alone or among others."""
     game = game_for(plan.problem, environment)
     source = Randomness.replayable(seed)
@@ -210,9 +180,9 @@ def simulate_run(
     generator = source.child(f"environment {run}").stream("feedback")
     rounds = game.rounds(environment.horizon)
     mask = None
-    if arrivals is not None:
+    if missing:
         arriving = source.child(f"environment {run}").stream("arrivals")
-        mask = arrivals.mask(environment.horizon, plan.problem.delay, arriving)
+        mask = arriving.random(environment.horizon) >= missing
     outcome = game.play(Match(learner, environment, generator, rounds, mask))
     return outcome if mask is None else replace(outcome, missing=int(np.sum(~mask)))
 

@@ -188,12 +188,10 @@ def arms(contract: Facts) -> Leak:
     rate, parameters = mp.mpf(noise.number("rate")), contract.part("parameters")
     if parameters.has("learner") and parameters.text("learner") not in _LEARNERS_OF_ARMS:
         raise contradiction("learner", "algorithm")
-    # With a second sum, of missing replies, any two of (2, 0), (0, 0) and (1, 1) are two steps apart.
-    moved = 2 if parameters.has("count_missing") and parameters.flag("count_missing") else 1
-    made = rate * moved * parameters.integer("rounds_per_person") / mp.mpf(parameters.positive("epsilon"))
+    made = rate * parameters.integer("rounds_per_person") / mp.mpf(parameters.positive("epsilon"))
     if abs(made - 1) > _ROUNDED and not (rate == _LARGEST_RATE and made < 1):
         raise contradiction("rate", "parameters")
-    return PureLeak(rate * moved * people(contract))
+    return PureLeak(rate * people(contract))
 
 
 def responses(contract: Facts) -> Leak:

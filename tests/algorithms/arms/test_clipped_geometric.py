@@ -9,8 +9,6 @@ import pytest
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT
 from tacit.algorithms.arms.clipped_geometric import LARGEST_RATE, ClippedGeometric
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.noise.discrete_laplace import DiscreteLaplace
-from tacit.noise.randomness import Randomness
 
 
 def exact_law(ratio: Fraction, steps: int, total: int) -> list[Fraction]:
@@ -88,20 +86,7 @@ def test_a_batch_of_one_is_randomised_response() -> None:
     release = ClippedGeometric(1, log(3))
     np.testing.assert_allclose(release.law(0), [0.75, 0.25])
     np.testing.assert_allclose(release.values, [-0.5, 1.5])
-
-
-def test_drawn_releases_have_the_law() -> None:
-    release = ClippedGeometric(3, 0.8)
-    noise = DiscreteLaplace.from_streams(Randomness.replayable(5), "noise", release.rate)
-    count = 40_000
-    drawn = np.clip(1 + noise.draw(count), 0, release.steps)
-    frequencies = np.bincount(drawn, minlength=release.steps + 1) / count
-    law = release.law(1)
-    # Five standard deviations and a half in each of four cells: one false alarm in 6 million.
-    margin = 5.5 * np.sqrt(law * (1 - law) / count)
-    assert np.all(np.abs(frequencies - law) < margin)
-    assert np.any(np.abs(frequencies - ClippedGeometric(3, 0.72).law(1)) > margin)  # and it would see a wrong scale
-    assert [release.value(y) for y in (-5, 0, 1, 3, 9)] == [*release.values[[0, 0, 1, 3, 3]]]
+    assert [release.value(noisy) for noisy in (-5, 0, 1, 9)] == [*release.values[[0, 0, 1, 1]]]
 
 
 def test_extreme_budgets() -> None:

@@ -7,9 +7,11 @@ import pytest
 
 from tacit.accounting.guarantee import EXACT, ZERO_OUT
 from tacit.algorithms.arms import PhasedArms
+from tacit.environments.arms import BernoulliArms
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
+from tacit.simulation.loop import simulate
 
 
 def problem(n: int = 20, horizon: int = 100_000) -> Arms:
@@ -34,19 +36,7 @@ def test_certified_regret() -> None:
     for gap, certified in ((0.05, 3559), (0.1, 2534), (0.2, 2157)):
         assert 0.965 * certified <= float(plan.regret_if(gap)) <= certified
     assert round(plan.expected_switches) == 215
-
-
-TABLE = {
-    (5, 10**4, 0.1): 1180, (5, 10**4, 1.0): 622, (5, 10**6, 0.1): 6283, (5, 10**6, 1.0): 6066,
-    (20, 10**5, 0.1): 6807, (20, 10**6, 0.1): 14898, (20, 10**6, 1.0): 13524,
-    (100, 10**5, 1.0): 10236, (100, 10**6, 0.1): 41724, (100, 10**6, 1.0): 31374,
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cell", TABLE)
-def test_the_whole_table(cell: tuple[int, int, float]) -> None:
-    assert close(calibrated(*cell), TABLE[cell])
+    assert close(calibrated(5, 10**4), 622)
 
 
 def test_several_rounds_per_person() -> None:
@@ -149,18 +139,6 @@ def test_without_noise_it_is_a_deterministic_race() -> None:
     assert set(actions[20:].tolist()) == {1}
 
 
-@pytest.mark.parametrize(
-    ("relation", "rounds", "most"),
-    [
-        ("replace", 100_000, 0.007),
-        ("zero-out", 100_000, 0.007),
-        pytest.param("replace", 1_000_000, 0.001, marks=pytest.mark.slow),
-    ],
-)
-def test_measured_regret(relation: str, rounds: int, most: float) -> None:
-    means = np.full(20, 0.5)
-    means[7] = 0.3
-    losses = (np.random.default_rng(2).random((rounds, 20)) < means).astype(float)
-    plan = calibrated(horizon=rounds, relation=relation)
-    runs = [np.sum(means[plan.run(losses, Randomness.replayable(seed))] - 0.3) for seed in range(4)]
-    assert np.mean(runs) < min(most * rounds, float(plan.regret_bound))
+def test_measured_regret() -> None:
+    found = simulate(calibrated(), BernoulliArms.with_gap(20, 100_000, best=7), runs=4, progress=False)
+    assert found.mean[-1] < min(700.0, found.bound)

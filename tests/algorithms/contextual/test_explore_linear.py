@@ -57,29 +57,6 @@ class TestContract(LearnerContract):
     }
 
 
-CERTIFIED = [
-    (6, 10, 10**5, {}, 1, 0.2670),
-    (6, 10, 10**6, {}, 1, 0.1258),
-    (6, 10, 10**6, {"features": "public"}, 1, 0.1157),
-    (3, 5, 10**5, {}, 1, 0.1403),
-    (20, 10, 10**6, {}, 1, 0.2502),
-    (6, 10, 10**5, {"delay": 1000}, 1, 0.273),
-    (6, 10, 10**6, {"radius": 1.0}, 1, 0.164),
-    (6, 10, 10**6, {}, 2, 0.1544),
-    (6, 10, 10**6, {}, 5, 0.2064),
-]
-
-
-@pytest.mark.parametrize(("n", "dimension", "rounds", "made", "people", "wanted"), CERTIFIED)
-def test_certified_numbers(n, dimension, rounds, made, people, wanted):
-    problem = ContextualArms(n=n, dimension=dimension, horizon=rounds, **made)
-    found = ExploreLinear.calibrate(problem, epsilon=1.0, delta=1e-6, rounds_per_person=people)
-    by_rounds = found.certificate.regret_of_rounds(found.explore, found.ridges)
-    assert by_rounds / rounds == pytest.approx(wanted, rel=0.01)
-    assert 0.75 * by_rounds < float(found.regret_bound) <= by_rounds
-    assert found.guarantee.epsilon(1e-6) <= 1.0
-
-
 def test_what_lowers_and_raises_the_certificate():
     problem = ContextualArms(n=6, dimension=10, horizon=10**5)
 
@@ -129,13 +106,6 @@ def test_the_certificate_is_rounded_up(features, n, dimension, rounds):
     made = ExploreLinear.calibrate(problem, epsilon=1.0, delta=1e-6)
     exact = reference(made)
     assert exact < made.certificate.regret_of_rounds(made.explore, made.ridges) < exact * mp.mpf("1.001")
-
-
-@pytest.mark.parametrize(("features", "wanted"), [("private", 0.112), ("public", 0.098)])
-def test_exploration_and_phases_together_certify_less(features, wanted):
-    problem = ContextualArms(n=6, dimension=10, horizon=10**6, features=features)
-    found = ExploreLinear.calibrate(problem, epsilon=1.0, delta=1e-6)
-    assert 0.9 * wanted < float(found.regret_bound) / 10**6 <= wanted
 
 
 @pytest.mark.parametrize("n", [2, 3, 6])
@@ -351,12 +321,3 @@ def test_measured_regret_stays_below_the_certificate(shape):
     assert found.regret[:, -1].max() < float(made.regret_bound)
     blind = LinearContexts(4, 20_000, 5, shape).in_context(np.random.default_rng(1)).means
     assert found.per_round < float(np.mean(blind) - np.mean(blind.min(axis=1)))
-
-
-def test_secret_and_public_features_differ_in_what_may_be_shown():
-    private, public = plan(), plan(features="public")
-    assert "joint differential privacy" in private.guarantee.theorem
-    assert "shown to its own person only" in private.guarantee.released
-    assert "every decision" in public.guarantee.released
-    assert private.guarantee.unit != public.guarantee.unit
-    assert "no function of anybody's private losses" in public.guarantee.assumed

@@ -67,21 +67,16 @@ def test_every_pair_of_short_phases(relation):
         assert loss == pytest.approx(1.0, abs=1e-9)
 
 
-SLOW = ("count of missing",)
 LIVE = {
     "replace": ({}, 3),
     "late": ({"delay": 1}, 4),
     "zero-out": ({"relation": "zero-out"}, 3),
     "zero-out, middle": ({"relation": "zero-out", "missing": 0.5}, 3),
-    "count of missing": ({"count_missing": True}, 3),
     "several rounds": ({"rounds_per_person": 2}, 3),
 }
 
 
-@pytest.mark.parametrize(
-    ("options", "rounds"),
-    [pytest.param(*case, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, case in LIVE.items()],
-)
+@pytest.mark.parametrize(("options", "rounds"), LIVE.values(), ids=LIVE)
 def test_every_pair_of_live_arms(options, rounds):
     """The ratio is exactly e^{epsilon/m} for one of a person's m rounds, and absence is a feedback like any other."""
     options = dict(options)

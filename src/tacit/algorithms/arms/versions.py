@@ -4,10 +4,8 @@ A version serves fixed shares for some time, and each arm's sum of scores is the
 weeks have levels of their own, which are common to all arms: Y_av = mu_a + g_v. Everything here is post-processing of
 released sums and public counts, so it costs no privacy, keeps no state, and may be computed anywhere again.
 
-`fit` and `best` are the default: weighted least squares for mu and g, and the chance that an arm is the best. No regret
-is certified for them, because the weights of the fit depend on later shares. `PairedArms` compares arms inside each
-version only, at base shares that are fixed in advance: its regret is certified whatever the levels do
-(docs/algorithms/live-arms.md, Theorem 3).
+`fit` and `best` are weighted least squares for mu and g, and the chance that an arm is the best. No regret is certified
+for them, because the weights of the fit depend on later shares.
 """
 
 from __future__ import annotations
@@ -15,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import exp, inf, log, sqrt
+from math import inf, log, sqrt
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.accounting.calibration import gaussian_mu, lowest
+from tacit.accounting.calibration import gaussian_mu
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, check_positive, real_array
 
@@ -307,113 +305,3 @@ def loss_so_far(releases: Releases, *, level: float = 0.05) -> float:
         ),
         default=0.0,
     )
-
-
-@dataclass(frozen=True)
-class PairedArms:
-    """Elimination inside versions: certified regret whatever the levels of days do.
-
-    Every arm that is awake has the base share in every version, the leader gets the rest. An arm sleeps for good when
-    it is behind the leader by more than a public threshold, over the same versions with the same weights, so that
-    levels cancel. Everything is a function of released sums.
-    """
-
-    arms: int  # K
-    versions: int  # V, how many there are
-    people: int  # persons in each version, at least
-    mean_at_most: float = 1.0  # no mean score in any version exceeds it
-    deviation: float = 0.0  # of the noise in one sum
-    gaussian: bool = False  # whether the noise is Gaussian; otherwise it is Laplace's or two-sided geometric
-    lag: int = 1  # how many versions after its own a version's shares may use a release (1: the next one)
-    rest: float = 0.5  # what the leader gets besides, in units of all base shares together
-    caution: float = 4.0  # how unlikely it is that the best arm is put to sleep; larger waits longer
-
-    def __post_init__(self) -> None:
-        for name, least in (("arms", 2), ("versions", 1), ("people", 1), ("lag", 1)):
-            check_integer("PairedArms", name, getattr(self, name), at_least=least)
-        check_number("PairedArms", "mean_at_most", self.mean_at_most, above=0.0, below=1.0, closed_high=True)
-        check_number("PairedArms", "deviation", self.deviation, above=0.0, closed_low=True)
-        check_number("PairedArms", "rest", self.rest, above=0.0, closed_low=True)
-
-    @property
-    def base(self) -> float:
-        """The share of every arm that is awake."""
-        return 1 / (self.arms * (1 + self.rest))
-
-    def shares(self, releases: Releases) -> FloatArray:
-        """The shares of the next version, from all versions that it may use."""
-        asleep = np.zeros(self.arms, dtype=bool)
-        for known in range(1, len(releases.sums) + 1):
-            totals = releases.scores[:known].sum(axis=0)
-            awake = np.where(asleep, -inf, totals)
-            asleep |= awake.max() - totals >= self.threshold(known)
-        if not len(releases.sums):
-            return np.full(self.arms, 1 / self.arms)
-        leader = int(np.where(asleep, -inf, releases.scores.sum(axis=0)).argmax())
-        found = np.where(asleep, 0.0, self.base)
-        found[leader] += 1 - found.sum()
-        return np.asarray(found)
-
-    @cached_property
-    def _slopes(self) -> FloatArray:
-        """The grid of s, up to the end of the noise's moments."""
-        people = self.people * self.base
-        top = people * (30.0 if self.gaussian or not self.deviation else min(30.0, 0.999 * sqrt(2) / self.deviation))
-        return np.geomspace(top * 1e-6, top, 600)
-
-    @cached_property
-    def _exponents(self) -> FloatArray:
-        """Psi of one version: log moments of Y_b - Y_a without its mean, at most."""
-        people = self.people * self.base
-        x = self._slopes / people
-        noise = (x * self.deviation) ** 2
-        # A person is in arm a with a score in (0, 1] or is not: ln(1 + z) <= z makes both sums Poisson.
-        scores = 2 * people * self.mean_at_most * (np.cosh(x) - 1)
-        return np.asarray(scores + (noise if self.gaussian else -2 * np.log1p(-noise / 2)))
-
-    def _level(self, known: int) -> float:
-        """L' after so many versions: how unlikely it is that one arm puts a better one to sleep."""
-        return self.caution + log(self.arms) + log(max(1.0, self.versions / known))
-
-    def threshold(self, known: int) -> float:
-        """R: by how much a sum of mean scores over so many versions must be behind."""
-        return float(((self._level(known) + known * self._exponents) / self._slopes).min())
-
-    def regret(self, gaps: FloatArray | None = None) -> float:
-        """The certified regret over all versions, in scores, for other arms behind by `gaps` (None: any): Theorem 3."""
-        x = np.geomspace(self.mean_at_most * 1e-5, self.mean_at_most, 500)
-        cells = np.append(0.0, x)
-        left, right = cells[:-1], cells[1:]
-        per, people = self.people * self.base, self.people
-        serving = np.zeros(len(x))
-        failing = 0.0
-        for version in range(self.versions):
-            known = version + 1 - self.lag
-            if known < 1:
-                serving += people / self.arms
-                continue
-            lead, act = self._lead(known, left), self._act(known, left)
-            serving += per * act + (people - 2 * per) * lead
-            others = self.arms - 1
-            sleep = others * exp(-self._level(known))
-            failing += people * float(np.minimum(sleep, others * lead) @ np.diff(cells)) * (self.versions - version)
-        total = self.versions * people
-
-        def cost(price: float) -> float:
-            each = np.maximum(right - price, 0.0) * np.minimum(serving, total)
-            if gaps is None:
-                return price * total + (self.arms - 1) * float(each.max())
-            places = np.minimum(np.searchsorted(right, gaps), len(right) - 1)
-            return price * total + float(each[places].sum())
-
-        return min(lowest(cost, 0.0, self.mean_at_most) + failing, total * self.mean_at_most)
-
-    def _lead(self, known: int, gaps: FloatArray) -> FloatArray:
-        return self._tail(known, known * gaps)
-
-    def _act(self, known: int, gaps: FloatArray) -> FloatArray:
-        return self._tail(known, np.maximum(known * gaps - self.threshold(known), 0.0))
-
-    def _tail(self, known: int, distances: FloatArray) -> FloatArray:
-        best = (distances[:, None] * self._slopes - known * self._exponents).max(axis=1)
-        return np.asarray(np.exp(-np.maximum(best, 0.0)))

@@ -3,7 +3,7 @@
 Means of the best arm are looked at in cells [a, b]. For a cell, every c in (0, 1) and l >= 0, the regret after T rounds
 is at most
 
-    l T + int_l^b min(T, R(c x)) dx + sum over other arms of (gap - l)^+ h((1 - c) gap) + g T sum of gaps
+    l T + int_l^b min(T, R(c x)) dx + sum over other arms of (gap - l)^+ h((1 - c) gap)
     R(u) = sum_j E_j[ min(m_{j+1} (1/q - 1), T (1 - q)) + D (1 - q) ],       q = exp(-H_j Up_j(u, z))
     h(d) = min(T, n_1 + ceil(D/K) + sum_j E+_j[ min(m_{j+1}, T F) + D F ]),  F = exp(-H_j Low_j((d - z)^+/SPACING))
 
@@ -56,7 +56,6 @@ class Certificate:
     blocks: Blocks  # of each arm
     largest: float  # p, which no mean reward exceeds
     delay: int  # D
-    least: float  # g, the share that every arm gets at least
     # whether each round adds 0 or 1 to its sum; a value between leaves the variance of a round unknown
     bits: bool = True
 
@@ -82,8 +81,7 @@ class Certificate:
             before, middle = found.pop(worst), _middle(*worst)
             for half in ((worst[0], middle), (middle, worst[1])):
                 found[half] = min(before, self._within(half, rounds, gap))
-        shared = self.least * rounds * (self.arms - 1) * self.largest
-        return max(found.values()) * (1 + ROUNDING) + shared + SHARE_ERROR * rounds * self.largest
+        return max(found.values()) * (1 + ROUNDING) + SHARE_ERROR * rounds * self.largest
 
     def _within(self, cell: Cell, rounds: int, gap: float) -> float:
         """What is lost if the best arm's mean is in the cell, at the best c and l."""

@@ -41,41 +41,37 @@ CERTAIN = 45.0  # draws beyond this exponent are looked at no more: e^-45 of a s
 class Noise:
     """The noise in the sum of a block, in units of one reward: its moments and their bound."""
 
-    # (factor, rate) of each independent two-sided geometric variable: factor times it is added
-    geometric: tuple[tuple[float, float], ...]
+    factor: float  # by which a two-sided geometric variable is multiplied: one over the steps of a round
+    rate: float  # of that variable
 
     @property
     def variance(self) -> float:
         """That of the sum's noise."""
-        return sum(factor**2 / (2 * sinh(rate / 2) ** 2) for factor, rate in self.geometric)
+        return self.factor**2 / (2 * sinh(self.rate / 2) ** 2)
 
     def tilted_moments(self, slopes: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The variance under the law that is tilted by e^{slope noise}, and a bound of the sum of third moments.
 
-        Tilted, each geometric variable is the difference of two one-sided ones of rates rate - slope and rate + slope,
-        with second and fourth cumulants p/(1-p)^2 and p (1 + 4 p + p^2)/(1-p)^4; E |x|^3 <= sqrt(E x^2 E x^4) for each.
+        Tilted, the variable is the difference of two one-sided ones of rates rate - slope and rate + slope, with
+        second and fourth cumulants p/(1-p)^2 and p (1 + 4 p + p^2)/(1-p)^4; E |x|^3 <= sqrt(E x^2 E x^4) for each.
         """
         variance, third = np.zeros_like(slopes), np.zeros_like(slopes)
-        for factor, rate in self.geometric:
-            for sign in (-1.0, 1.0) if factor else ():
-                p = np.exp(-(rate + sign * factor * slopes))
-                second = p / (1 - p) ** 2
-                fourth = p * (1 + 4 * p + p * p) / (1 - p) ** 4 + 3 * second**2
-                variance += factor**2 * second
-                third += factor**3 * np.sqrt(second * fourth)
+        for sign in (-1.0, 1.0):
+            p = np.exp(-(self.rate + sign * self.factor * slopes))
+            second = p / (1 - p) ** 2
+            fourth = p * (1 + 4 * p + p * p) / (1 - p) ** 4 + 3 * second**2
+            variance += self.factor**2 * second
+            third += self.factor**3 * np.sqrt(second * fourth)
         return variance, third
 
     @property
     def largest_slope(self) -> float:
         """Below it the moment generating function is finite."""
-        return min(rate / factor for factor, rate in self.geometric if factor > 0)
+        return self.rate / self.factor
 
     def exponent(self, slopes: FloatArray) -> FloatArray:
         """nu: the logarithm of the moment generating function, exactly."""
-        found = np.zeros_like(slopes)
-        for factor, rate in self.geometric:
-            found = found - np.log1p(-((np.sinh(slopes * factor / 2) / np.sinh(rate / 2)) ** 2))
-        return np.asarray(found)
+        return np.asarray(-np.log1p(-((np.sinh(slopes * self.factor / 2) / np.sinh(self.rate / 2)) ** 2)))
 
 
 @dataclass(frozen=True, eq=False)

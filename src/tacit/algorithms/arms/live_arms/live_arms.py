@@ -23,10 +23,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.algorithms.arms.arm_plan import NAN, WORST, ArmPlan, BitLearner, pure
-from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.live_arms.certificate import Certificate
 from tacit.algorithms.arms.live_arms.hopes import Blocks, Hope, Noise, shares
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.doubling import REFERENCE_ROUNDS
@@ -59,9 +58,6 @@ class LiveArms(ArmPlan):
         epsilon: of all releases together.
         first: rounds of each arm's first block.
         mean_at_most: no arm's mean reward (1 - loss, in units of the loss range) exceeds it; 1 declares nothing.
-        min_share: what every arm gets at least, of every round.
-        count_missing: whether the number of missing replies of each block is released too. The noise of an
-            arm's estimate then has twice the variance, unless missing feedback counts as the middle.
 
     >>> plan = LiveArms.calibrate(Arms(n=20, horizon=None, adversary="stochastic"), epsilon=1.0, delta=0.0)
     >>> plan.first, plan.guarantee.notion, float(plan.regret_bound_at(100_000)) < 5_500
@@ -74,16 +70,11 @@ class LiveArms(ArmPlan):
     released: ClassVar[str] = "every decision, every share and every noisy block sum"
     first: int
     mean_at_most: float = field(default=1.0, kw_only=True)
-    min_share: float = field(default=0.0, kw_only=True)
-    count_missing: bool = field(default=False, kw_only=True)
 
     def _check_parameters(self) -> None:
         owner, problem = self.algorithm, self.problem
         check_integer(owner, "first", self.first)
         check_number(owner, "mean_at_most", self.mean_at_most, above=0.0, below=1.0, closed_high=True)
-        check_number(owner, "min_share", self.min_share, above=0.0, below=1 / problem.n, closed_low=True)
-        if not isinstance(self.count_missing, bool):
-            raise invalid(owner, "count_missing", "True or False", self.count_missing)
         if problem.delay > MOST_DELAY or problem.n > MOST_ARMS:
             raise PrivacyError(
                 f"LiveArms takes up to {MOST_ARMS:,} arms and a delay up to {MOST_DELAY:,}. Got {problem.n} arms and "
@@ -96,19 +87,11 @@ class LiveArms(ArmPlan):
     def certified_against(self) -> tuple[str, ...]:
         return ("stochastic",)
 
-    def release(self, batch: int = 1) -> ClippedGeometric:
-        """Give the release of a block; if missing replies are counted, a round moves two sums by two steps in all."""
-        if not self.count_missing:
-            return super().release(batch)
-        return ClippedGeometric(batch, self.epsilon, rounds_per_person=2 * self.rounds_per_person)
-
     @cached_property
     def block_noise(self) -> Noise:
         """The noise of a block's sum of rewards."""
         release = self.release()
-        if self.count_missing:  # (U + (2v - 1) M)/2 of two noisy counts
-            return Noise(((0.5, release.rate), (abs(self.fill - 0.5), release.rate)))
-        return Noise(((1 / release.steps_per_round, release.rate),))
+        return Noise(1 / release.steps_per_round, release.rate)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -145,7 +128,7 @@ class LiveArms(ArmPlan):
         at = () if self.horizon is not None else (f"at {rounds} rounds; regret_bound_at(T) gives any other",)
         return RegretBound(
             self.problem.width * value,
-            "min_l (l T + int_l min(T, R(c x)) dx + sum over arms of max_x (x - l)^+ h((1-c) x)) + g T sum of gaps",
+            "min_l (l T + int_l min(T, R(c x)) dx + sum over arms of max_x (x - l)^+ h((1-c) x))",
             (
                 *at,
                 f"stochastic adversary, {means}",
@@ -158,9 +141,8 @@ class LiveArms(ArmPlan):
     @cached_property
     def certificate(self) -> Certificate:
         """The numbers of Theorem 2."""
-        steps = self.release().steps_per_round
-        bits = steps == 1 and not (self.count_missing and 0 < self.fill < 1)
-        return Certificate(self.problem.n, self.blocks, self.mean_at_most, self.problem.delay, self.min_share, bits)
+        bits = self.release().steps_per_round == 1
+        return Certificate(self.problem.n, self.blocks, self.mean_at_most, self.problem.delay, bits)
 
     @property
     def trivial_regret(self) -> float:
@@ -176,8 +158,6 @@ class LiveArms(ArmPlan):
         first: int | None = None,
         missing: float | str = WORST,
         mean_at_most: float = 1.0,
-        min_share: float = 0.0,
-        count_missing: bool = False,
     ) -> LiveArms:
         if target.adversary != "stochastic" and problem.adversary != "stochastic":
             raise PrivacyError(
@@ -189,8 +169,7 @@ class LiveArms(ArmPlan):
             )
         if target.confidence is not None:
             raise PrivacyError("LiveArms has no bound for a single run: leave 'confidence' out.")
-        options = {"missing": missing, "mean_at_most": mean_at_most, "min_share": min_share}
-        contract = {**pure(target), **options, "count_missing": count_missing}
+        contract = {**pure(target), "missing": missing, "mean_at_most": mean_at_most}
         if first is None:
             unit = cls(problem if problem.horizon is None else _endless(problem), target.epsilon, 1, **contract).scale
             first = max(LEAST, ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
@@ -226,7 +205,7 @@ class LiveArms(ArmPlan):
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two arms with first blocks of one round."""
-        counted = {"first": 1, "delta": 0.0, "min_share": 0.0}
+        counted = {"first": 1, "delta": 0.0}
         return self._enumerable({**counted, "epsilon": 1.0}, counted, rounds=3 + min(self.problem.delay, 1))
 
     def _learner(self, randomness: Randomness) -> LiveArmsLearner:
@@ -242,8 +221,7 @@ class LiveArmsLearner(BitLearner):
 
     plan: LiveArms
     _runs_all = True
-    _state = (*BitLearner._state, "_recent", "_done", "_counts", "_totals", "_absences", "_sums", "_unanswered")
-    _any_shape = ("_done", "_counts", "_totals", "_absences", "_sums", "_unanswered")
+    _state = (*BitLearner._state, "_recent", "_done", "_counts", "_totals", "_sums")
 
     def __init__(self, plan: LiveArms, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -252,9 +230,7 @@ class LiveArmsLearner(BitLearner):
         self._done = np.zeros(self._n, dtype=np.int64)  # released blocks of each arm
         self._counts = np.zeros(self._n, dtype=np.int64)  # closed rounds of its open block
         self._totals = np.zeros(self._n, dtype=np.int64)  # their steps
-        self._absences = np.zeros(self._n, dtype=np.int64)  # how many of them were missing, if that is counted
         self._sums = np.zeros(self._n)  # of the released mean rewards, times their precisions
-        self._unanswered = np.zeros(self._n)  # the released numbers of missing replies
         self._opens = True
         self._action = 0
         self._prepare()
@@ -263,13 +239,8 @@ class LiveArmsLearner(BitLearner):
         """What follows from the state: the blocks in hand, the draws of each arm, and the shares."""
         self._sizes = np.array([self._blocks.length(int(done) + 1) for done in self._done])
         self._hopes: dict[int, Hope] = {}
-        self._in_turns = not self._done.all() and not self._turned
+        self._in_turns = not self._done.all()
         self._shares = self._current_shares()
-
-    @property
-    def _turned(self) -> bool:
-        """Whether the first turns are over: an arm that was added later does not begin them again."""
-        return bool(self._done[: self.plan.problem.n].all())
 
     # --- What was released, for everybody to see.
 
@@ -277,40 +248,13 @@ class LiveArmsLearner(BitLearner):
     def shares(self) -> FloatArray:
         """The probability of each arm in the next round; while arms take turns, those of the turns."""
         with self._looking("shares"):
-            return np.full(self._n, 1 / self._n) if self._in_turns else self._shares.copy()
+            return self._shares.copy()
 
     @property
     def estimates(self) -> FloatArray:
         """The released estimate of each arm's mean loss, NaN before its first; a function of what was released."""
         with self._looking("estimates"):
             return self._low + (self._high - self._low) * (1 - self._rewards())
-
-    @property
-    def missing_rates(self) -> FloatArray:
-        """The released share of missing replies of each arm, NaN before its first block; only if they are counted."""
-        with self._looking("missing_rates"):
-            if not self.plan.count_missing:
-                raise InvalidInput("This LiveArms learner counts no missing replies: calibrate count_missing=True.")
-            rounds = np.array([self._blocks.end(int(done)) for done in self._done])
-            return np.where(rounds > 0, self._unanswered / np.maximum(rounds, 1), np.nan)
-
-    def add_arm(self) -> int:
-        """Add an arm and return its number; it gets an equal share until its first block is back. Atomic.
-
-        That an arm is added, and when, must not depend on feedback that was not released.
-        """
-        with self._looking("arms"):
-            if self._n == MOST_ARMS:
-                raise InvalidInput(f"LiveArms takes up to {MOST_ARMS:,} arms.")
-            if (self._n + 1) * self.plan.min_share >= 1:
-                raise InvalidInput(f"With min_share={self.plan.min_share:g} LiveArms takes {self._n} arms at most.")
-            self._n += 1
-            for name in self._any_shape:
-                values = getattr(self, name)
-                setattr(self, name, np.append(values, np.zeros(1, dtype=values.dtype)))
-            self._sizes = np.append(self._sizes, self._blocks.length(1))
-            self._shares = self._current_shares()
-            return self._n - 1
 
     # --- Rounds.
 
@@ -328,38 +272,24 @@ class LiveArmsLearner(BitLearner):
 
     def _absorb(self, loss: float | None) -> None:
         arm = int(self._recent[self._round % len(self._recent)])
-        step = self._step(NAN if loss is None else loss)
-        self._add(arm, self._counted(step, loss is None), loss is None)
+        self._counts[arm] += 1
+        self._totals[arm] += self._step(NAN if loss is None else loss)
         if self._counts[arm] == self._sizes[arm] and self._round + 1 + len(self._slots) != self._horizon:
             self._release(arm)  # unless nothing is decided after it
-
-    def _counted(self, steps: Any, missing: Any) -> Any:
-        """The steps of a round in the sum U: where missing replies are counted a loss is two, no reply one."""
-        return np.where(missing, 1, 2 * steps) if self.plan.count_missing else steps
-
-    def _add(self, arm: Any, steps: Any, missing: Any) -> None:
-        self._counts[arm] += 1
-        self._totals[arm] += int(steps)
-        if self.plan.count_missing:
-            self._absences[arm] += int(missing)
 
     @np.errstate(all="ignore")
     def _release(self, arm: int) -> None:
         """Release the open block of an arm, which is complete, and begin its next one."""
-        total, absences = int(self._totals[arm]), int(self._absences[arm])
-        self._counts[arm] = self._totals[arm] = self._absences[arm] = 0
+        total = int(self._totals[arm])
+        self._counts[arm] = self._totals[arm] = 0
         self._done[arm] += 1
         done = int(self._done[arm])
         rounds = self._blocks.length(done)
         losses = self._draws.noisy(total) / self._steps
-        if self.plan.count_missing:
-            missed = self._draws.noisy(absences)
-            losses = (losses + (2 * self._missing - 1) * missed) / 2
-            self._unanswered[arm] += missed
         self._sums[arm] += self._blocks.precision(done) * (1 - losses / rounds)
         self._sizes[arm] = self._blocks.length(done + 1)
         self._hopes.pop(arm, None)
-        self._in_turns = not self._turned
+        self._in_turns = not self._done.all()
         self._shares = self._current_shares()
 
     def _rewards(self) -> FloatArray:
@@ -371,31 +301,24 @@ class LiveArmsLearner(BitLearner):
         return self._blocks.stage(done).deviation ** -2 if done else 0.0
 
     def _current_shares(self) -> FloatArray:
-        """p: who has the largest draw; an arm without a released block gets an equal share, all get `min_share`."""
+        """p: who has the largest draw, after the turns."""
         if self._in_turns:
             return np.full(self._n, 1 / self._n)
-        known = np.flatnonzero(self._done)
         rewards = self._rewards()
-        for arm in known:
-            if int(arm) not in self._hopes:
-                self._hopes[int(arm)] = self._blocks.stage(int(self._done[arm])).hope(float(rewards[arm]))
-        found = np.full(self._n, 1 / self._n)
-        found[known] = len(known) / self._n * shares([self._hopes[int(arm)] for arm in known])
-        least = self.plan.min_share
-        return (1 - self._n * least) * found + least
+        for arm in range(self._n):
+            if arm not in self._hopes:
+                self._hopes[arm] = self._blocks.stage(int(self._done[arm])).hope(float(rewards[arm]))
+        return shares([self._hopes[arm] for arm in range(self._n)])
 
     def _scatter(self, content: dict[str, Any]) -> None:
         super()._scatter(content)
-        self._n = len(self._done)
-        alike = all(len(getattr(self, name)) == self._n for name in self._any_shape)
-        if not (alike and self._n >= self.plan.problem.n and np.all((self._done >= 0) & (self._done < MOST_BLOCKS))):
-            raise TypeError("as many arms as there are, and blocks that can be complete, expected")
+        if not np.all((self._done >= 0) & (self._done < MOST_BLOCKS)):
+            raise TypeError("blocks that can be complete expected")
         self._prepare()
 
     def _consistent(self) -> bool:
         counts = np.all((self._counts >= 0) & (self._counts <= self._sizes))
-        most = self._counts * self._steps * (2 if self.plan.count_missing else 1)
-        sums = np.all((self._totals >= 0) & (self._totals <= most) & (self._absences <= self._counts))
+        sums = np.all((self._totals >= 0) & (self._totals <= self._counts * self._steps))
         recent = np.all((self._recent >= 0) & (self._recent < self._n))
         closed = sum(self._blocks.end(int(done)) for done in self._done) + int(self._counts.sum())
         return super()._consistent() and bool(counts and sums and recent) and closed == self._round
@@ -466,12 +389,8 @@ class LiveArmsLearner(BitLearner):
 
     def _close(self, arms: IntArray, losses: FloatArray) -> None:
         """Add closed rounds to the open blocks of their arms."""
-        missing = np.isnan(losses)
-        steps = self._counted(self._bits(losses), missing)
         self._counts += np.bincount(arms, minlength=self._n)
-        self._totals += np.bincount(arms, weights=steps, minlength=self._n).astype(np.int64)
-        if self.plan.count_missing:
-            self._absences += np.bincount(arms[missing], minlength=self._n)
+        self._totals += np.bincount(arms, weights=self._bits(losses), minlength=self._n).astype(np.int64)
         self._round += len(arms)
 
     def _keep_open(self, arms: IntArray, losses: FloatArray, started: int, closed: int) -> None:
