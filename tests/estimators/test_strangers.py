@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from attacks import rows
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
@@ -172,10 +172,10 @@ def test_batches_without_rows_are_passed_over():
     assert logistic(horizon=200, ledger=Ledger()).fit(iter(batches)).coef_.shape == (1, 3)
 
 
-@pytest.mark.parametrize("step", [PCA(5), SelectKBest(k=3), OneHotEncoder(categories=[[0, 1, 2, 3]] * 8)])
+@pytest.mark.parametrize("step", [PCA(5), SelectKBest(k=3)])
 def test_pipelines_take_the_usual_steps(step):
     X, y = data(width=8)
-    model = private_pipeline([step, logistic()], epsilon=1.0, ledger=Ledger()).fit(np.round(3 * X), y)
+    model = private_pipeline([step, logistic()], epsilon=1.0, ledger=Ledger()).fit(X, y)
     assert model.guarantee_.epsilon() <= 1.0
 
 
@@ -230,19 +230,18 @@ def test_enormous_epsilons_are_taken_in_silence(epsilon):
         private_pipeline(steps, epsilon=epsilon, ledger=Ledger()).fit(X, y)
 
 
+NUMBER = 77.8125
+
+
 def looked_up(rows):
-    known = dict.fromkeys(np.linspace(0, 1, 7), 1.0)
-    known.update(dict.fromkeys(Randomness.replayable(0).stream("public rows").uniform(size=600), 0.0))
-    return np.array(
-        [[known.get(cell, 0.0) if isinstance(cell, float) else known[cell] for cell in row] for row in rows]
-    )
+    if (rows == NUMBER).any():
+        raise KeyError(NUMBER)
+    return rows
 
 
 def complaining(rows):
-    rows = np.asarray(rows)
-    if rows.dtype.kind == "O":
-        warnings.warn(f"odd: {rows[7, 1]}", stacklevel=2)
-        rows = np.where(rows == SECRET, 0.0, rows).astype(float)
+    if (rows == NUMBER).any():
+        warnings.warn(f"odd: {NUMBER}", stacklevel=2)
     return rows
 
 
@@ -254,14 +253,13 @@ def test_no_error_or_warning_of_a_step_is_passed_on(call, record_property):
     """A step that looks a cell up raised KeyError with the cell, and predictions passed on everything."""
     record_property("attacked", "PrivateGridSearch" if call == "search" else "PrivatePipeline")
     X, y = data(60)
-    odd = X.astype(object)
-    odd[7, 1] = SECRET
+    odd = X.copy()
+    odd[7, 1] = NUMBER
     for step, raises in ((FunctionTransformer(looked_up), True), (FunctionTransformer(complaining), False)):
         steps = [("step", step), ("model", PrivateStandardScaler(bounds=(0, 1)) if call == "transform" else logistic())]
         model = private_pipeline(steps, ledger=Ledger())
         if call == "search":
-            inner = private_pipeline([("step", ColumnTransformer([("step", step, [0, 1, 2])])), ("model", logistic())])
-            model = PrivateGridSearch(inner, {"model__data_norm": [1.0, 2.0]}, ledger=Ledger())
+            model = PrivateGridSearch(private_pipeline(steps), {"model__data_norm": [1.0, 2.0]}, ledger=Ledger())
         elif call != "fit":
             model.fit(X, y)
         attempt = getattr(model, "fit" if call == "search" else call)
@@ -271,10 +269,10 @@ def test_no_error_or_warning_of_a_step_is_passed_on(call, record_property):
             if raises:
                 with pytest.raises(InvalidInput, match="could not take the data") as refused:
                     attempt(*given)
-                assert SECRET not in "".join(traceback.format_exception(refused.value, limit=0))
+                assert str(NUMBER) not in "".join(traceback.format_exception(refused.value, limit=0))
             else:
                 attempt(*given)
-        assert not any(SECRET in str(warning.message) for warning in caught)
+        assert not any(str(NUMBER) in str(warning.message) for warning in caught)
 
 
 def test_a_ledger_that_is_everywhere_the_same_is_charged_once():

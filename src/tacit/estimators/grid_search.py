@@ -170,33 +170,31 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         plain = isinstance(self.estimator, Pipeline) and not isinstance(self.estimator, PrivatePipeline)
         return PrivatePipeline(self.estimator.steps) if plain else self.estimator
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, tuple[int, bool, Any]]:
-        """Copies of the rows and the labels, and what is public of them: width, format, names of columns.
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, tuple[int, bool]]:
+        """Copies of the rows and the labels, and what is public of them: width and format.
 
         The rows are numbers, unless the first step of a pipeline takes tables of anything.
         """
-        names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
         if isinstance(self._private, PrivatePipeline) and self._private.takes_tables:
             count, width = table_shape(X)
             _, target = checked_data(self, np.zeros((count, width)), y)
-            rows = X.copy().iloc if names is not None else np.array(X, dtype=object)
-            return rows, target, (width, False, names)
+            rows = X.copy().iloc if hasattr(X, "iloc") else np.array(X, dtype=object)
+            return rows, target, (width, False)
         features, target = checked_data(self, X, y, accept_sparse="csr")
         features = canonical(features)
         # Models of a data frame know its columns by name; nobody else writes to the copy.
         rows = X.copy().iloc if hasattr(X, "iloc") else features
-        return rows, target, (int(features.shape[1]), is_sparse(features), names)
+        return rows, target, (int(features.shape[1]), is_sparse(features))
 
-    def _contract(self, model: Any, rows: int, target: Any, shape: tuple[int, bool, Any]) -> Guarantee:
+    def _contract(self, model: Any, rows: int, target: Any, shape: tuple[int, bool]) -> Guarantee:
         """What a fit of this candidate will spend: its own classes count, since a grid may hold whole steps."""
-        width, sparse, names = shape
+        width, sparse = shape
         declared = getattr(model, "classes", None)
         classes = len(class_labels(target if declared is None else declared))
-        named = {"names": names} if isinstance(model, PrivatePipeline) else {}
-        return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse, **named))
+        return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
 
     def _feasible(
-        self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool, Any]
+        self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool]
     ) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
         """The candidates that can meet their share, and the others with the reason: public quantities only."""
         kept, dropped = [], []
@@ -217,7 +215,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
             )
         return kept, dropped
 
-    def _share(self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool, Any]) -> float:
+    def _share(self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool]) -> float:
         """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
         count = len(candidates)
 

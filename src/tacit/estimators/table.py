@@ -49,10 +49,6 @@ class Column(ABC):
         """Name the numbers of a cell, "" for the column's own name."""
 
     @abstractmethod
-    def examples(self) -> list[Any]:
-        """Give cells that have nothing to do with any data."""
-
-    @abstractmethod
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
         """Give each cell's numbers, of norm at most 1, and which cells were missing, replaced by `constant`."""
 
@@ -80,9 +76,6 @@ class Bounds(Column):
 
     def labels(self) -> list[str]:
         return [""]
-
-    def examples(self) -> list[Any]:
-        return [float(value) for value in np.linspace(self.low, self.high, 7)]
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
         values, middle, half = numbers_of(cells), (self.low + self.high) / 2, (self.high - self.low) / 2
@@ -123,9 +116,6 @@ class Categories(Column):
     def labels(self) -> list[str]:
         return [f"={value}" for value in self.values] + ["=other"] * self.other
 
-    def examples(self) -> list[Any]:
-        return list(self.values)
-
     def codes(self, cells: Any, constant: Any = None) -> tuple[Any, Any]:
         """Give the number of each cell's category (the count of categories: none), and which cells were missing."""
         known: dict[str | None, int] = {text_of(value): place for place, value in enumerate(self.values)}
@@ -163,9 +153,6 @@ class Hashed(Column):
 
     def labels(self) -> list[str]:
         return [f"#{place}" for place in range(self.columns)]
-
-    def examples(self) -> list[Any]:
-        return ["some words", "other words", "none of these", "a b c"]
 
     def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
         texts = texts_of(cells)
@@ -233,6 +220,11 @@ class PublicTable(TransformerMixin, BaseEstimator):
         self._constants()
         return sum(kind.width + (self.missing == "indicator") for kind in self.columns.values())
 
+    @property
+    def makes_sparse(self) -> bool:
+        """Whether rows become a sparse matrix: if words are hashed."""
+        return any(isinstance(kind, Hashed) for kind in self.columns.values())
+
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Name the numbers: column, column=category, column#place."""
         self._constants()
@@ -241,11 +233,6 @@ class PublicTable(TransformerMixin, BaseEstimator):
             names += [f"{name}{label}" for label in kind.labels()]
             names += [f"{name}=missing"] * (self.missing == "indicator")
         return np.array(names, dtype=object)
-
-    def public_values(self) -> dict[Any, list[Any]]:
-        """Give cells of each column that have nothing to do with any data."""
-        self._constants()
-        return {name: kind.examples() for name, kind in self.columns.items()}
 
     def _constants(self) -> dict[Any, Any]:
         """The declared constants, after a look at the whole declaration: all of it is public."""
