@@ -166,12 +166,6 @@ def test_what_is_refused_in_a_sentence_before_anything_is_spent(call, message):
     assert len(ledger) == 0
 
 
-def test_batches_without_rows_are_passed_over():
-    X, y = data()
-    batches = [(X[:0], y[:0]), (X[:100], y[:100]), (X[:0], y[:0]), (X[100:], y[100:])]
-    assert logistic(horizon=200, ledger=Ledger()).fit(iter(batches)).coef_.shape == (1, 3)
-
-
 @pytest.mark.parametrize("step", [PCA(5), SelectKBest(k=3)])
 def test_pipelines_take_the_usual_steps(step):
     X, y = data(width=8)

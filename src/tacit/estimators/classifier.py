@@ -88,17 +88,15 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             public_class_weights(owner, self.class_weight, class_labels(self.classes))
         check_choice(owner, "threshold", self.threshold, THRESHOLDS)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
-            X: rows of features, dense or sparse (CSR); or an iterator of batches (features, labels), or with weights,
-                over `horizon` records: one pass.
-            y: class labels (None: the batches have them).
+            X: rows of features, dense or sparse (CSR).
+            y: class labels.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        if self._fitted_batches(X, y):
-            return self
+        self._begin()
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
         weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
@@ -149,10 +147,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         horizon = check_integer(type(self).__name__, "horizon", self.horizon)
-        self._continue(X, y, sample_weight, horizon, classes)
-        return self
-
-    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int, classes: Any = None) -> None:
         first = not hasattr(self, "_pass")
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -171,6 +165,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
             self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
+        return self
 
     def public_guarantee(
         self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False

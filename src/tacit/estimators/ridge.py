@@ -51,17 +51,15 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     # Predictions of targets within [-1, 1] need no larger margins.
     _largest_margin: ClassVar[float] = 2.0
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrivateRidge:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateRidge:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
-            X: rows of features, dense or sparse (CSR); or an iterator of batches (features, targets), or with weights,
-                over `horizon` records: one pass.
-            y: targets (None: the batches have them).
+            X: rows of features, dense or sparse (CSR).
+            y: targets.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        if self._fitted_batches(X, y):
-            return self
+        self._begin()
         features, target = self._validated(X, y, numeric=True)
         weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
         self._set_bounds(features, target)
@@ -88,10 +86,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             y: their targets.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        self._continue(X, y, sample_weight, check_integer("PrivateRidge", "horizon", self.horizon))
-        return self
-
-    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
+        horizon = check_integer("PrivateRidge", "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
         features, target = self._validated(X, y, reset=first, numeric=True)
@@ -104,6 +99,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             self.algorithm_ = "one-pass"
             self._pass = self._begun(self._huber_pass(self.data_norm_, horizon, rows.shape[1]))
         self._publish(self._passed(self._pass, rows, target))
+        return self
 
     def _huber_pass(self, norm: float, records: int, width: int) -> OnlineToBatch:
         return self._one_pass_plan(_huber(norm), records, width, norm, self.epsilon)
