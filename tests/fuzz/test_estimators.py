@@ -46,7 +46,7 @@ MODEL = {
     "regularisation": None, "horizon": None, "weight_bound": None,
 }  # fmt: skip
 CLASSIFIER = {
-    **MODEL, "class_weight": one_of(None, "balanced", {0: 1.0, 1: 2.0}), "threshold": one_of("matched", "zero"),
+    **MODEL, "class_weight": one_of(None, {0: 1.0, 1: 2.0}), "threshold": one_of("matched", "zero"),
 }  # fmt: skip
 ESTIMATORS = {
     PrivateLogisticRegression: CLASSIFIER,

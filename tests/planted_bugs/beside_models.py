@@ -1,10 +1,9 @@
-"""Planted bugs in what estimators do around a model: weights, counts beside it, sparse rows, both statistics."""
+"""Planted bugs in what estimators do around a model: weights, sparse rows, both statistics."""
 
 from __future__ import annotations
 
 from math import fsum, sqrt
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from scipy import sparse
@@ -15,11 +14,10 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
+from tacit.estimators import Ledger, PrivateLogisticRegression, ridge, scoring, statistics
 from tacit.estimators import linear_model as base
 from tacit.estimators import records as sparse_rows
 from tacit.estimators import records as weights
-from tacit.estimators.budget import NoisyCounts
 from tacit.losses import loss as loss_base
 from tacit.losses.loss import LinkLoss
 from tacit.noise.randomness import Randomness
@@ -91,26 +89,6 @@ def repeated_entries() -> Finding:
     return _finding("one record with repeated entries", float(np.linalg.norm(SHRUNK * row)), 1.0)
 
 
-def counts_released() -> Finding:
-    """What all counts of a fit cost, mu of each added up in squares, against what the contract has for them."""
-    spent, honest = [], NoisyCounts.release
-
-    def noted(self: NoisyCounts, *given: Any) -> Any:
-        spent.append(self.privacy**2)
-        return honest(self, *given)
-
-    model = _model(algorithm="objective", class_weight="balanced", threshold="zero")
-    plans, planned = [], type(model)._fit_plan
-
-    def kept(self: Any, *given: Any) -> Any:
-        plans.append(planned(self, *given))
-        return plans[-1]
-
-    with mock.patch.object(type(model), "_fit_plan", kept), mock.patch.object(NoisyCounts, "release", noted):
-        model.fit(_ROWS, _LABELS)
-    return _finding("counts of one fit", sum(spent), plans[-1].counts.privacy ** 2 * (1 + 1e-9))
-
-
 def statistics_noise() -> Finding:
     """The largest move of both statistics over the noise, against mu."""
     units, mu = 2**20, gaussian_mu(1.0, 1e-6)
@@ -145,11 +123,6 @@ def _unclipped_if_all_weigh_one(honest: Any, self: Any, features: Any, target: A
 def _one_after_the_other(honest: Any, rows: Any) -> Any:
     table = rows if isinstance(rows, np.ndarray) else rows.toarray()
     return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
-
-
-@around
-def _twice(honest: Any, noise: Any, codes: Any, classes: int, source: Any) -> Any:
-    return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
 
 
 def _moved_by(name: str, delta: float = 1e-6, relation: str = "replace") -> Any:
@@ -232,10 +205,6 @@ CONTROLS = (
     Control(
         "rows are clipped before their products only if some weight is not 1", "estimators",
         swap(ridge.PrivateRidge, "_weighted", _unclipped_if_all_weigh_one), weight_of_one,
-    ),
-    Control(
-        "class counts are released twice and paid for once", "estimators",
-        swap(classifier, "class_counts", _twice), counts_released,
     ),
     Control(
         "sparse rows are not clipped", "estimators",

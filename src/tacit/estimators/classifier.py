@@ -26,7 +26,6 @@ from tacit.errors import InvalidInput
 from tacit.estimators.budget import (
     FitPlan,
     ModelPlan,
-    class_counts,
     divided,
     line_is_audible,
     matched_line,
@@ -37,7 +36,6 @@ from tacit.estimators.linear_model import PrivateLinearModel, descent_plan
 from tacit.estimators.records import (
     WeightedHingeLoss,
     WeightedLogisticLoss,
-    balanced_class_weights,
     check_class_weight,
     class_labels,
     clipped_rows,
@@ -84,7 +82,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         super()._check_parameters()
         owner = type(self).__name__
         check_class_weight(owner, self.class_weight)
-        if self.classes is not None and not isinstance(self.class_weight, str | None):
+        if self.classes is not None and self.class_weight is not None:
             public_class_weights(owner, self.class_weight, class_labels(self.classes))
         check_choice(owner, "threshold", self.threshold, THRESHOLDS)
 
@@ -120,7 +118,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     ) -> None:
         """All that looks at the data, after it was paid for."""
         count = len(self.classes_)
-        weights = weights * self._class_weights(plan, codes, source)[codes]
+        weights = weights * self._declared_weights()[codes]
         if isinstance(plan.model, ObjectivePerturbation):
             targets = [np.where(codes == k, weights, -weights) for k in (range(count) if count > 2 else (1,))]
             models = self._minimisers(plan.model, self._loss(self.data_norm_), rows, targets, source)
@@ -149,8 +147,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         horizon = check_integer(type(self).__name__, "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
-        if isinstance(self.class_weight, str):
-            raise InvalidInput("partial_fit takes class_weight as a dictionary: it cannot count classes beforehand.")
         features, labels = self._validated(X, y, reset=first)
         declared = self.classes if classes is None else classes
         weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, features.shape[0])
@@ -194,8 +190,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.delta,
             relation,
             model_at,
-            classes=count,
-            counts=isinstance(self.class_weight, str),
             line=line and line_is_audible(self.epsilon, self.delta, relation, records),
         )
 
@@ -203,14 +197,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         loss = self._loss(norm) if count == 2 else self._joint_loss(norm, count)
         return self._one_pass_plan(loss, records, width if count == 2 else width * count, norm, epsilon)
 
-    def _class_weights(self, plan: FitPlan, codes: IntArray, source: Randomness) -> FloatArray:
-        """The weight of each class over the largest of them: declared, or from noisy counts."""
-        if plan.counts is None:
-            return self._declared_weights()
-        counts = class_counts(plan.counts, codes, len(self.classes_), source)
-        return balanced_class_weights(counts, plan.counts.deviation)
-
     def _declared_weights(self) -> FloatArray:
+        """The weight of each class over the largest of them."""
         if self.class_weight is None:
             return np.ones(len(self.classes_))
         return public_class_weights(type(self).__name__, self.class_weight, self.classes_)
@@ -259,8 +247,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"Labels of {type(self).__name__} must be among its classes; the one of row {row} is not."
             )
         self.classes_ = classes
-        if not isinstance(self.class_weight, str):
-            self._declared_weights()  # names that are no classes are refused before anything is spent
+        self._declared_weights()  # names that are no classes are refused before anything is spent
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 
     @staticmethod
@@ -287,8 +274,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         delta: failure probability; 0 for pure privacy.
         data_norm: public bound on the norm of a row; longer rows are scaled down.
         classes: all class labels.
-        class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
-            take 5% of epsilon (a tenth if pure).
+        class_weight: a dictionary of public weights.
         weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
         threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
             actual positives. Matching takes 5% of epsilon (a tenth if pure), and nothing in one pass or with too few

@@ -23,7 +23,7 @@ from sklearn.utils.validation import assert_all_finite, validate_data
 from tacit.errors import InvalidInput
 from tacit.estimators.ledger import PrivacyWarning
 from tacit.losses.loss import LogisticLoss, SmoothedHingeLoss, clip_factors, clip_rows, row_norms
-from tacit.validation import FloatArray, check_number, check_positive, invalid
+from tacit.validation import FloatArray, check_number, invalid
 
 # Errors that name shapes, types and features. Others quote a cell, or print the whole array.
 _WITHOUT_VALUES = (
@@ -225,11 +225,11 @@ def clipped_weights(weights: FloatArray, bound: float) -> FloatArray:
 
 
 def check_class_weight(owner: str, given: Any) -> None:
-    """Refuse what is neither None, "balanced" nor a dictionary of positive numbers."""
-    if given is None or (isinstance(given, str) and given == "balanced"):
+    """Refuse what is neither None nor a dictionary of positive numbers."""
+    if given is None:
         return
     if not isinstance(given, Mapping) or not given:
-        raise invalid(owner, "class_weight", "None, 'balanced' or a dictionary of public weights", given)
+        raise invalid(owner, "class_weight", "None or a dictionary of public weights", given)
     for weight in given.values():
         check_number(owner, "class_weight", weight, above=0.0)
 
@@ -242,12 +242,3 @@ def public_class_weights(owner: str, given: Mapping[Any, float], classes: Any) -
         raise InvalidInput(f"The 'class_weight' of {owner} names {unknown[0]!r}, which is not among its classes.")
     weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
     return np.asarray(weights / weights.max())
-
-
-def balanced_class_weights(counts: FloatArray, deviation: float) -> FloatArray:
-    """Weights in inverse proportion to noisy counts, over the largest of them.
-
-    A count below twice its noise cannot be told from the noise.
-    """
-    known = np.maximum(counts, max(1.0, 2 * check_positive("balanced_class_weights", "deviation", deviation)))
-    return np.asarray(known.min() / known)
