@@ -91,7 +91,7 @@ def test_no_finite_value_stops_a_scaler_or_what_follows_it(error, value):
 
 
 def ridge(ledger):
-    return PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=ledger)
+    return PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=ledger)
 
 
 def changed(values, place, cell):
@@ -124,7 +124,6 @@ CHARGED = "would not be charged"
         (lambda X, y, ledger: ridge(ledger).fit(X, np.ma.masked_less(X[:, 0], 0.1)), "masked entries"),
         (lambda X, y, ledger: ridge(ledger).fit(changed(X, (3, 1), HUGE), y), "finite"),
         (lambda X, y, ledger: ridge(ledger).fit(X, changed(y, 3, HUGE)), "finite"),
-        (lambda X, y, ledger: ridge(ledger).fit(X, y, sample_weight=changed(y, 3, HUGE)), "finite"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(X, changed(y, 3, None)), "all numbers or all words"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(X, changed(y, 3, SECRET)), "all numbers or all words"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(outside(X, "indices"), y), "inside of its rows and columns"),

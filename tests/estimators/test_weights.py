@@ -12,10 +12,8 @@ from tacit.accounting.composition import joint
 from tacit.accounting.curves import Gaussian
 from tacit.accounting.guarantee import Relation
 from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
-from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
-    PrivacyWarning,
     PrivateLogisticRegression,
     PrivateRidge,
 )
@@ -26,7 +24,7 @@ from tacit.estimators.budget import (
     line_is_audible,
     matched_line,
 )
-from tacit.estimators.records import WeightedHingeLoss, WeightedLogisticLoss, clipped_weights, relative_weights
+from tacit.estimators.records import WeightedHingeLoss, WeightedLogisticLoss
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
 from tacit.noise.randomness import Randomness
 
@@ -78,60 +76,24 @@ def test_linked_accounting_covers_every_weight():
 
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, PrivateRidge])
 @pytest.mark.parametrize("relation", ["replace", "zero-out"])
-def test_no_weight_moves_the_model_by_more_than_the_bound(kind, relation):
-    """With the same noise, minimisers of neighbours are at most G/lambda, or twice that, apart: strong convexity."""
+def test_no_record_moves_the_model_by_more_than_the_bound(kind, relation):
+    """With the same noise, minimisers of neighbours are at most 2 G/lambda apart: strong convexity."""
     stream = Randomness.replayable(4).stream("data")
     X, y = stream.standard_normal((60, 3)), stream.integers(0, 2, 60)
-    weights = 5 * stream.uniform(size=60)
     ridge, steep = 5.0, 0.5 if kind is PrivateRidge else 1.0
-    options = {"algorithm": "objective", "regularisation": ridge, "weight_bound": 2.0, "relation": relation}
-    options |= {"label_bound": 1.0} if kind is PrivateRidge else {"threshold": "zero", "classes": [0, 1]}
+    options = {"algorithm": "objective", "regularisation": ridge, "relation": relation}
+    weights = {"class_weight": {0: 0.9, 1: 1e9}}
+    options |= {"label_bound": 1.0} if kind is PrivateRidge else {"threshold": "zero", "classes": [0, 1], **weights}
 
-    def fitted(row, label, weight):
-        rows, labels, heavy = X.copy(), y.copy(), weights.copy()
-        rows[7], labels[7], heavy[7] = row, label, weight
+    def fitted(row, label):
+        rows, labels = X.copy(), y.copy()
+        rows[7], labels[7] = row, label
         found = kind(1.0, data_norm=1.0, random_state=SOURCE, ledger=Ledger(), **options)
-        found.fit(rows, labels, sample_weight=heavy)
+        found.fit(rows, labels)
         return np.append(np.ravel(found.coef_), np.ravel(found.intercept_) / 0.35)
 
-    nothing = fitted(X[7], y[7], 0.0)
-    others = [fitted(1e3 * X[7], 1, 1e9), fitted(1e3 * X[7], 0, 1e9), fitted(X[8], 1, -4.0)]
-    assert max(np.linalg.norm(other - nothing) for other in others) <= steep / ridge + 1e-3
-    apart = np.linalg.norm(others[0] - others[1])
-    assert 0.3 * steep / ridge < apart <= 2 * steep / ridge + 1e-3
-
-
-@pytest.mark.parametrize("make", [np.asarray, csr_array])
-def test_a_weight_changes_nothing_about_other_records(make):
-    """Long rows with small targets, which one record of another weight had let be clipped before the products."""
-    rows = make(10 * Randomness.replayable(5).stream("data").standard_normal((300, 3)))
-    found = []
-    for last in (1.0, 0.0, 1 - 1e-9):
-        fitted = PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
-        fitted._set_bounds(rows, np.full(300, 0.1))
-        found.append(fitted._weighted(rows, np.full(300, 0.1), np.append(np.ones(299), last)))
-    table, targets = ([part[place] for part in found] for place in (0, 1))
-    for other, target in zip(table[1:], targets[1:], strict=True):
-        assert abs(other - table[0])[:-1].max() == 0
-        assert np.array_equal(target[:-1], targets[0][:-1])
-
-
-def test_weights_are_clipped_and_read_off_with_a_warning():
-    assert clipped_weights(np.array([-1.0, 0.5, 3.0, 1e300]), 2.0).tolist() == [0.0, 0.25, 1.0, 1.0]
-    assert clipped_weights(np.array([5e-324]), 1e300).max() <= 1.0
-    X, y = few_positives(400, 3)
-    heavy = np.where(np.arange(400) == 5, 1e9, 2.0)
-    fits = [
-        model(weight_bound=2.0).fit(X, y, sample_weight=given).coef_ for given in (heavy, np.full(400, 2.0), 2.0, None)
-    ]
-    assert all(np.array_equal(fits[0], other) for other in fits[1:])
-    with pytest.warns(PrivacyWarning, match="weight_bound was read"):
-        model().fit(X, y, sample_weight=heavy)
-    for bad in (np.ones(3), np.full(400, np.nan), np.ones((400, 2)), ["x"] * 400):
-        with pytest.raises(InvalidInput, match="one finite number") as caught:
-            model(weight_bound=1.0).fit(X, y, sample_weight=bad)
-        assert caught.value.__cause__ is None
-    assert relative_weights("x", None, None, 2).tolist() == [1.0, 1.0]
+    apart = np.linalg.norm(fitted(1e3 * X[7], 1) - fitted(1e3 * X[7], 0))
+    assert 0.1 * steep / ridge < apart <= 2 * steep / ridge + 1e-3
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
@@ -140,13 +102,15 @@ def test_weights_are_clipped_and_read_off_with_a_warning():
 def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make):
     """Whether something under- or overflows depends on the data, and no error may tell."""
     X, y = few_positives(400, 3)
-    rows, weights = make(np.sign(X) * scale), np.where(y > 0, 1e300, 5e-324)
-    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1], "class_weight": {0: 1e-9, 1: 1.0}}
+    rows = make(np.sign(X) * scale)
+    declared = (
+        {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1], "class_weight": {0: 1e-9, 1: 1.0}}
+    )
     fits = []
     for setting in ("ignore", "raise"):
         with np.errstate(all=setting):
-            fitted = kind(3.0, data_norm=1.0, weight_bound=1e50, random_state=SOURCE, ledger=Ledger(), **declared)
-            fits.append(fitted.fit(rows, y, sample_weight=weights).coef_)
+            fitted = kind(3.0, data_norm=1.0, random_state=SOURCE, ledger=Ledger(), **declared)
+            fits.append(fitted.fit(rows, y).coef_)
     assert np.array_equal(*fits)
 
 

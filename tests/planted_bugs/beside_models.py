@@ -14,12 +14,10 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, ridge, scoring, statistics
+from tacit.estimators import Ledger, PrivateLogisticRegression, scoring, statistics
 from tacit.estimators import linear_model as base
 from tacit.estimators import records as sparse_rows
-from tacit.estimators import records as weights
 from tacit.losses import loss as loss_base
-from tacit.losses.loss import LinkLoss
 from tacit.noise.randomness import Randomness
 
 _ROWS = Randomness.replayable(4).stream("data").standard_normal((60, 3))
@@ -40,17 +38,6 @@ def _model(**options: Any) -> PrivateLogisticRegression:
 
 def _moved(first: Any, second: Any) -> float:
     return float(np.linalg.norm(first.coef_ - second.coef_))
-
-
-def heavy_record() -> Finding:
-    """With the same noise, one record moves the minimiser by at most 2 G/lambda, whatever its weight."""
-    fits = []
-    for label in (0, 1):
-        labels, heavy = _LABELS.copy(), np.ones(60)
-        labels[7], heavy[7] = label, 50.0
-        model = _model(regularisation=_RIDGE, weight_bound=1.0, threshold="zero")
-        fits.append(model.fit(_ROWS, labels, sample_weight=heavy))
-    return _finding("one heavy record", _moved(*fits), 2 / _RIDGE + 1e-5)
 
 
 def long_sparse_record() -> Finding:
@@ -100,23 +87,6 @@ def statistics_noise() -> Finding:
     )
     charged = statistics.joint_shift(units, dimension=2, replace=True)
     return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
-
-
-def weight_of_one() -> Finding:
-    """How far the rows of others move if one record of sixty long ones weighs a little less."""
-    found, target = [], np.full(60, 0.1)
-    for last in (1.0, 0.99):
-        model = ridge.PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
-        model._set_bounds(100 * _ROWS, target)
-        found.append(model._weighted(100 * _ROWS, target, np.append(np.ones(59), last))[0][:-1])
-    return _finding("one lighter record", float(np.linalg.norm(found[1] - found[0])), 0.02)
-
-
-@around
-def _unclipped_if_all_weigh_one(honest: Any, self: Any, features: Any, target: Any, given: Any) -> Any:
-    if (given == 1.0).all():
-        return self._augmented(features, self.data_norm_), self._in_units(target)
-    return honest(self, features, target, given)
 
 
 @around
@@ -193,18 +163,6 @@ CONTROLS = (
         by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
                 "accuracy", np.ones(2)),
         row=rows.STATISTICS,
-    ),
-    Control(
-        "weights above their bound are not clipped", "estimators",
-        both(
-            swap(weights, "clipped_weights", lambda honest: lambda given, bound: given / bound),
-            swap(LinkLoss, "clip_labels", lambda honest: lambda self, labels: labels),  # which would clip them as well
-        ),
-        heavy_record,
-    ),
-    Control(
-        "rows are clipped before their products only if some weight is not 1", "estimators",
-        swap(ridge.PrivateRidge, "_weighted", _unclipped_if_all_weigh_one), weight_of_one,
     ),
     Control(
         "sparse rows are not clipped", "estimators",

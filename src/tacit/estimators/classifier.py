@@ -41,7 +41,6 @@ from tacit.estimators.records import (
     clipped_rows,
     is_sparse,
     public_class_weights,
-    relative_weights,
 )
 from tacit.losses.loss import LinkLoss, RowLoss
 from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
@@ -86,18 +85,16 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             public_class_weights(owner, self.class_weight, class_labels(self.classes))
         check_choice(owner, "threshold", self.threshold, THRESHOLDS)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLinearClassifier:
+    def fit(self, X: Any, y: Any) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
             X: rows of features, dense or sparse (CSR).
             y: class labels.
-            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         self._begin()
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
-        weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
         self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows), count)
@@ -109,16 +106,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if isinstance(plan.model, ObjectivePerturbation):
             self.excess_risk_ = float(plan.model.regret_bound)
         source = charged(self, plan.guarantee)
-        self._fit_within(plan, features, rows, codes, weights, source)
+        self._fit_within(plan, features, rows, codes, source)
         return self
 
     @np.errstate(all="ignore")  # whether something underflows depends on the data
-    def _fit_within(
-        self, plan: FitPlan, features: Any, rows: Any, codes: IntArray, weights: FloatArray, source: Randomness
-    ) -> None:
+    def _fit_within(self, plan: FitPlan, features: Any, rows: Any, codes: IntArray, source: Randomness) -> None:
         """All that looks at the data, after it was paid for."""
         count = len(self.classes_)
-        weights = weights * self._declared_weights()[codes]
+        weights = self._declared_weights()[codes]
         if isinstance(plan.model, ObjectivePerturbation):
             targets = [np.where(codes == k, weights, -weights) for k in (range(count) if count > 2 else (1,))]
             models = self._minimisers(plan.model, self._loss(self.data_norm_), rows, targets, source)
@@ -135,21 +130,19 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.threshold_ = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
 
     @available_if(has_horizon)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> PrivateLinearClassifier:
         """Continue one private pass over the `horizon` records that were declared; every model on the way is private.
 
         Args:
             X: the next rows of features, dense or sparse (CSR).
             y: their labels.
             classes: all class labels; needed at the first call unless the estimator declares them.
-            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         horizon = check_integer(type(self).__name__, "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
         features, labels = self._validated(X, y, reset=first)
         declared = self.classes if classes is None else classes
-        weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, features.shape[0])
         if first:
             self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         codes = self._encode(labels, declared if first else self.classes_)
@@ -159,7 +152,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.algorithm_ = "one-pass"
             self._pass = self._begun(self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon))
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
-            columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
+            columns = self._pass_columns(codes, self._declared_weights()[codes], count)
             self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
         return self
 
@@ -275,7 +268,6 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         data_norm: public bound on the norm of a row; longer rows are scaled down.
         classes: all class labels.
         class_weight: a dictionary of public weights.
-        weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
         threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
             actual positives. Matching takes 5% of epsilon (a tenth if pure), and nothing in one pass or with too few
             rows. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.
