@@ -103,9 +103,7 @@ def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make):
     """Whether something under- or overflows depends on the data, and no error may tell."""
     X, y = few_positives(400, 3)
     rows = make(np.sign(X) * scale)
-    declared = (
-        {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1], "class_weight": {0: 1e-9, 1: 1.0}}
-    )
+    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1], "class_weight": {0: 1e-9, 1: 1.0}}
     fits = []
     for setting in ("ignore", "raise"):
         with np.errstate(all=setting):
