@@ -128,7 +128,6 @@ def test_grid_search(arguments):
         steps=[PrivateStandardScaler(bounds=(0, 1)), PrivateLinearSVC(data_norm=1.0, classes=[0, 1])],
         epsilon=2.0,
         delta=1e-6,
-        shares=one_of(None, {"privatestandardscaler": 0.5, "privatelinearsvc": 0.5}),
         relation=one_of("replace", "zero-out"),
         random_state=0,
     )
@@ -167,7 +166,7 @@ def test_statistics(kind, data, rows):
     bounds=nearly(low=0.0, high=1.0),
     others=nearly(values=["a", "b"], columns=8),
     cells=st.lists(values, min_size=3, max_size=3),
-    missing=values | one_of("zero", "indicator"),
+    missing=values | one_of(None),
 )
 def test_tables(bounds, others, cells, missing):
     """Declarations are refused or taken; a cell never is."""

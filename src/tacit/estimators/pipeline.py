@@ -32,10 +32,10 @@ from tacit.estimators.published import Exported, learns_nothing
 from tacit.estimators.records import class_labels, is_sparse
 from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
-from tacit.validation import check_choice, check_number, check_privacy
+from tacit.validation import check_choice, check_privacy
 
 BEFORE = 0.3
-"""The share of epsilon of all private steps before the last one, unless shares are declared."""
+"""The share of epsilon of all private steps before the last one."""
 # Of the table on which other steps are tried.
 _PUBLIC_ROWS = 1024
 _PUBLIC_ENTRIES = 1 << 22
@@ -62,8 +62,6 @@ class PrivatePipeline(Exported, Pipeline):
         steps: pairs (name, step) as in scikit-learn.
         epsilon: privacy budget of one fit of all steps.
         delta: failure probability of all steps together.
-        shares: the share of epsilon of each private step, by name, adding up to 1 (None: three tenths for all steps
-            before the last private one).
         relation: "replace" or "zero-out".
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
@@ -80,7 +78,6 @@ class PrivatePipeline(Exported, Pipeline):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        shares: Mapping[str, float] | None = None,
         relation: str = "replace",
         random_state: Any = None,
         ledger: Ledger | None = None,
@@ -91,7 +88,6 @@ class PrivatePipeline(Exported, Pipeline):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.epsilon = epsilon
         self.delta = delta
-        self.shares = shares
         self.relation = relation
         self.random_state = random_state
         self.ledger = ledger
@@ -204,20 +200,8 @@ class PrivatePipeline(Exported, Pipeline):
         return found
 
     def _shares(self, private: Mapping[str, Any]) -> dict[str, float]:
-        if self.shares is None:
-            *before, last = private
-            return {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
-        if set(self.shares) != set(private):
-            raise InvalidInput(
-                f"The 'shares' of PrivatePipeline must name its private steps, {', '.join(private)}. "
-                f"Got {', '.join(map(str, self.shares))} instead."
-            )
-        shares = {name: check_number("PrivatePipeline", "shares", self.shares[name], above=0.0) for name in private}
-        if not abs(sum(shares.values()) - 1) <= 1e-9:
-            raise InvalidInput(
-                f"The 'shares' of PrivatePipeline must add up to 1. Got {sum(shares.values())!r} instead."
-            )
-        return shares
+        *before, last = private
+        return {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
 
     def _epsilons(self, private: Mapping[str, Any], shape: _Shape, inputs: Mapping[str, _Input]) -> dict[str, float]:
         """What each private step may spend: its share, stretched by what composition saves."""
@@ -417,7 +401,7 @@ def private_pipeline(steps: Any, **budget: Any) -> PrivatePipeline:
 
     Args:
         steps: steps, named after their classes, or pairs (name, step).
-        budget: epsilon, delta, shares, relation, random_state and ledger, as in `PrivatePipeline`.
+        budget: epsilon, delta, relation, random_state and ledger, as in `PrivatePipeline`.
 
     >>> from sklearn.preprocessing import Normalizer
     >>> from tacit.estimators import PrivateLinearSVC, PrivateStandardScaler

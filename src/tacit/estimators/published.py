@@ -208,7 +208,7 @@ def _declared(step: Any) -> list[tuple[str, str]]:
     """The parameters, which were chosen before any data were seen."""
     if isinstance(step, PublicTable):
         columns = [(f"column {name!r}", _short(kind)) for name, kind in step.columns.items()]
-        return [("kind", type(step).__name__), *columns, ("missing", _short(step.missing))]
+        return [("kind", type(step).__name__), *columns, ("missing", _short(step.missing or "zero"))]
     shown = [(name, value) for name, value in step.get_params(deep=False).items() if name not in _NOT_SHOWN]
     return [("kind", type(step).__name__), *((name, _short(value)) for name, value in shown if value is not None)]
 

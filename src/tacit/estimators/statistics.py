@@ -223,8 +223,8 @@ class PrivateHistogram(PrivateStatistic):
             raise InvalidInput("PrivateHistogram needs 'edges' or 'categories', and not both.")
         if self.categories is not None:
             known = Categories(self.categories)
-            codes, missing = known.codes(column_of("PrivateHistogram", X))
-            return np.where(missing, len(known.values), codes), len(known.values) + 1
+            codes = known.codes(column_of("PrivateHistogram", X))
+            return np.where(codes < 0, len(known.values), codes), len(known.values) + 1
         edges = self._edges()
         values = checked_data(self, X)
         if values.shape[1] != 1:

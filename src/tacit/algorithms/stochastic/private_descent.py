@@ -39,8 +39,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.running_sum import FEWEST_UNITS
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
 from tacit.problems import Problem, Stochastic
-from tacit.runtime.final_model import FinalModelLearner
-from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.final_model import FinalModelLearner, FinalModelPlan
 from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive, invalid
 
@@ -58,7 +57,7 @@ _MOST_UNITS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class PrivateDescent(PrivatePlan):
+class PrivateDescent(FinalModelPlan):
     """Full passes of accelerated descent over the records; only their noisy gradient sums are seen.
 
     Privacy contract: every noisy sum of clipped gradients, hence every iterate and the model: mu-Gaussian DP. Adaptive
@@ -88,8 +87,6 @@ class PrivateDescent(PrivatePlan):
     clip: float
     eta: float
     mu: float
-    unit: ClassVar[str] = "one record"
-    released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of clipped gradients, hence every iterate and the model"
     theorem: ClassVar[str] = "Gaussian mechanism on integer outer products, composed over passes"
 
@@ -178,15 +175,6 @@ class PrivateDescent(PrivatePlan):
                 "expectation over the noise",
             ),
         )
-
-    @property
-    def proper(self) -> bool:
-        """Never: the domain only says with whom the model is compared."""
-        return False
-
-    @property
-    def expected_switches(self) -> float:
-        return 1.0
 
     @classmethod
     def _calibrate(
