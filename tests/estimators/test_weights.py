@@ -98,17 +98,17 @@ def test_no_record_moves_the_model_by_more_than_the_bound(kind, relation):
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, PrivateRidge])
-@pytest.mark.parametrize("make", [np.asarray, csr_array])
-def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make):
+@pytest.mark.parametrize(("make", "algorithm"), [(np.asarray, "auto"), (csr_array, "auto"), (np.asarray, "one-pass")])
+def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make, algorithm):
     """Whether something under- or overflows depends on the data, and no error may tell."""
     X, y = few_positives(400, 3)
     rows = make(np.sign(X) * scale)
-    declared = {"label_bound": 1.0} if kind is PrivateRidge else {"classes": [0, 1], "class_weight": {0: 1e-9, 1: 1.0}}
+    weights = {} if kind is PrivateRidge else {"class_weight": {0: 1e-9, 1: 1.0}}
+    target = np.where(y > 0, 1.0, -5e-324) if kind is PrivateRidge else y
     fits = []
     for setting in ("ignore", "raise"):
         with np.errstate(all=setting):
-            fitted = kind(3.0, data_norm=1.0, random_state=SOURCE, ledger=Ledger(), **declared)
-            fits.append(fitted.fit(rows, y).coef_)
+            fits.append(private(kind, 3.0, algorithm=algorithm, **weights).fit(rows, target).coef_)
     assert np.array_equal(*fits)
 
 

@@ -67,18 +67,6 @@ def test_regret_is_below_the_bound(name, kind):
     assert regret <= bound * (1 + 1e-9)
 
 
-def test_bettors_scale_with_the_comparator():
-    # Against a comparator near the centre the loss is at most about the wealth, however large the domain.
-    learner = BettingGrid(Ball(2, radius=100.0), 1.0, ROUNDS, wealth=1.0)
-    stream, lost = Randomness.replayable(6).stream("x"), 0.0
-    for _ in range(ROUNDS):
-        g = stream.standard_normal(2)
-        g /= np.linalg.norm(g)
-        lost += float(g @ learner.play())
-        learner.observe(g)
-    assert lost <= 2.0 + 1e-9
-
-
 def test_long_gradients_are_scaled_down_by_bettors():
     first, second = BettingGrid(BALL, 1.0, 10), BettingGrid(BALL, 1.0, 10)
     first.observe([100.0, 0.0, 0.0, 0.0])
