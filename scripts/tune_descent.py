@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -119,8 +120,9 @@ def fitted(rows: np.ndarray, labels: np.ndarray, epsilon: float, seed: int, scal
         relation="zero-out",
         clip=min(scales[0] * descent.rule_clip(rho, scores, width), 1.0 if two else sqrt(2.0)),
         steps=max(4, round(scales[1] * max(descent.FEWEST_STEPS, descent.STEPS * sqrt(rho)))),
-        reach=scales[2] * descent.rule_reach(rho, scores, width),
     )
+    reach = scales[2] * descent.rule_reach(rho, scores, width)
+    plan = replace(plan, eta=descent.rule_rate(rho, plan.clip, plan.steps, reach, scores))
     columns = np.where(labels == 1, 1.0, -1.0)[:, None] if two else np.column_stack([labels, np.ones(records)]) * 1.0
     clipped = rows / np.maximum(1.0, np.linalg.norm(rows, axis=1))[:, None]
     noise = DiscreteGaussian.from_streams(Randomness.replayable(seed), "noise")

@@ -56,13 +56,9 @@ def test_one_number_one_entry():
 
 def test_shares_are_kept():
     names = ("privatestandardscaler", "privatelinearsvc")
-    model = made(shares=dict(zip(names, (0.5, 0.5), strict=True))).fit(X, Y)
-    assert model.epsilons_[names[0]] == model.epsilons_[names[1]]
-    default = made().fit(X, Y)
-    assert default.epsilons_[names[0]] / sum(default.epsilons_.values()) == pytest.approx(0.3)
-    for shares, message in (({names[0]: 1.0}, "name its private steps"), (dict.fromkeys(names, 0.6), "add up to 1")):
-        with pytest.raises(InvalidInput, match=message):
-            made(shares=shares).fit(X, Y)
+    model = made().fit(X, Y)
+    assert set(model.epsilons_) == set(names)
+    assert model.epsilons_[names[0]] / sum(model.epsilons_.values()) == pytest.approx(0.3)
     pure = made([estimators.PrivateLinearSVC(data_norm=2.0, classes=[0, 1])], delta=0.0).fit(X, Y)
     assert pure.guarantee_.epsilon(0.0) <= 1.0
 
@@ -202,7 +198,7 @@ def test_a_private_step_stands_in_a_pipeline_once():
         ("model", estimators.PrivateLinearSVC(data_norm=1.0, classes=[0, 1])),
     ]
     with pytest.raises(InvalidInput, match="another object"):
-        made(twice, shares={"first": 0.01, "second": 0.49, "model": 0.5}, ledger=ledger).fit(X, Y)
+        made(twice, ledger=ledger).fit(X, Y)
     assert not ledger.entries
 
 

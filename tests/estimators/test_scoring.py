@@ -112,21 +112,13 @@ def test_targets_need_a_public_bound():
         error_sum("neg_mean_squared_error", fixed(PrivateRidge, label_bound=1.0), np.zeros((1, 16)), [0.0])
 
 
-def test_candidates_that_cannot_meet_their_share_are_left_out():
-    X, y = two_classes()
+def test_candidates_that_cannot_meet_their_share_are_refused():
     ledger = Ledger()
     grid = {"regularisation": [1e-6, 50.0]}
     search = PrivateGridSearch(PrivateRidge(data_norm=1.0, label_bound=1.0), grid, random_state=SOURCE, ledger=ledger)
-    with pytest.warns(UsefulnessWarning, match=r"leaves out .*1e-06.* is too small for epsilon") as caught:
-        search.fit(X, y)
-    assert [warning.filename for warning in caught if "leaves out" in str(warning.message)] == [__file__]
-    assert search.best_params_ == {"regularisation": 50.0}
-    assert [parameters for parameters, _ in search.infeasible_] == [{"regularisation": 1e-6}]
-    assert search.fit_epsilon_ == pytest.approx(1.0, rel=2e-3)  # the others share the whole budget
-    search.set_params(param_grid={"regularisation": [1e-6]})
-    with pytest.raises(PrivacyError, match="No candidate"):
-        search.fit(X, y)
-    assert len(ledger) == 1
+    with pytest.raises(PrivacyError, match="regularisation=1e-06 is too small for epsilon"):
+        search.fit(*two_classes())
+    assert len(ledger) == 0
 
 
 def test_regressors_are_compared_in_one_unit():

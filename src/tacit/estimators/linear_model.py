@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from math import ceil
@@ -24,7 +21,7 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 )
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
-from tacit.errors import InvalidInput, ProtocolError
+from tacit.errors import ProtocolError
 from tacit.estimators.ledger import PrivacyWarning, charged
 from tacit.estimators.published import Exported
 from tacit.estimators.records import (
@@ -40,7 +37,6 @@ from tacit.losses.custom import RegularisedLoss
 from tacit.losses.loss import LinkLoss, Loss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
-from tacit.progress import Progress, duration
 from tacit.solvers.loss_sums import SparseLinkSum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
 
@@ -61,7 +57,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
     delta: float = 1e-6
     _: KW_ONLY
     data_norm: float | None = None
-    weight_bound: float | None = None
     algorithm: str = "auto"
     fit_intercept: bool = True
     regularisation: float | None = None
@@ -73,6 +68,11 @@ class PrivateLinearModel(Exported, BaseEstimator):
     _algorithms: ClassVar[tuple[str, ...]] = ("auto", "objective", "one-pass")
     _largest_margin: ClassVar[float] = 8.0
 
+    def _begin(self) -> None:
+        """Check the parameters of a fit; a pass in parts ends here."""
+        self._check_parameters()
+        self.__dict__.pop("_pass", None)
+
     def _check_parameters(self) -> None:
         owner = type(self).__name__
         check_privacy(owner, self.epsilon, self.delta)
@@ -82,8 +82,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
             check_positive(owner, "data_norm", self.data_norm)
         if self.regularisation is not None:
             check_positive(owner, "regularisation", self.regularisation)
-        if self.weight_bound is not None:
-            check_positive(owner, "weight_bound", self.weight_bound)
         if self.horizon is not None:
             check_integer(owner, "horizon", self.horizon)
         check_ledger(owner, self.ledger)
@@ -185,49 +183,6 @@ class PrivateLinearModel(Exported, BaseEstimator):
         self._check_parameters()
         norm = 1.0 if self.data_norm is None else float(self.data_norm)
         return norm, n_features + bool(self.fit_intercept)
-
-    def _fitted_batches(self, X: Any, y: Any) -> bool:
-        """Begin a fit; if the data are batches, one private pass over them is all of it.
-
-        What is public must be declared for that, since the data are seen once.
-        """
-        self._check_parameters()
-        self.__dict__.pop("_pass", None)  # a pass in parts ends here
-        if y is not None or not isinstance(X, Iterator):
-            return False
-        owner = type(self).__name__
-        for name in ("data_norm", "label_bound", "classes"):
-            if getattr(self, name, 0) is None:
-                raise InvalidInput(f"The '{name}' of {owner} must be declared to fit batches: they are seen only once.")
-        if self.algorithm not in ("auto", "one-pass"):
-            raise InvalidInput(f"{owner} fits batches in one pass: take algorithm='one-pass' or 'auto'.")
-        if self.horizon is None:
-            raise InvalidInput(
-                f"{owner} needs 'horizon', the public number of all records, to fit an iterator of batches."
-            )
-        self._pass_over(X, self.horizon)
-        self.__dict__.pop("_pass")
-        return True
-
-    def _pass_over(self, batches: Iterator[Any], records: int) -> None:
-        """Go once over pairs or triples of arrays, and show how far it is."""
-        owner, seen, started = type(self).__name__, 0, time.monotonic()
-        with Progress(owner, None) as progress:
-            for batch in batches:
-                if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
-                    raise InvalidInput(f"A batch of {owner} must be a pair (features, target), or with weights.")
-                if not len(batch[1]):
-                    continue  # a filter may leave none of a batch
-                self._continue(batch[0], batch[1], batch[2] if len(batch) == 3 else None, records)
-                seen += len(batch[1])
-                left = (time.monotonic() - started) * max(0, records - seen) / seen
-                progress.say(f"{seen:,} of {records:,} records, {duration(left)} left", last=seen >= records)
-        if not seen:
-            raise InvalidInput(f"{owner} got no batch to fit.")
-
-    @abstractmethod
-    def _continue(self, X: Any, y: Any, sample_weight: Any, horizon: int) -> None:
-        """Begin the pass over `horizon` records, or go on with it."""
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled or copied: parameters and what was fitted, never the records of a pass or its noise."""

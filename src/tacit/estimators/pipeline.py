@@ -4,8 +4,8 @@ Shares are of epsilon. Composition is better than adding up, so all shares are s
 for which the steps, composed, meet the budget. The contract is written down once, before any step sees the data.
 
 The contract covers steps that are private, and steps that do to a row alone what they do to it among others. Those are
-known in two ways, and need both: by their kind and declaration (`learns_nothing`), and by a trial on public rows, cells
-of which are made up from what the steps declare.
+known in two ways, and need both: by their kind (`learns_nothing`), and by a trial on public rows, which are numbers. A
+`PublicTable` needs no trial.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import HashingVectorizer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 
 from tacit.accounting.calibration import largest
@@ -36,10 +32,10 @@ from tacit.estimators.published import Exported, learns_nothing
 from tacit.estimators.records import class_labels, is_sparse
 from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
-from tacit.validation import check_choice, check_number, check_privacy
+from tacit.validation import check_choice, check_privacy
 
 BEFORE = 0.3
-"""The share of epsilon of all private steps before the last one, unless shares are declared."""
+"""The share of epsilon of all private steps before the last one."""
 # Of the table on which other steps are tried.
 _PUBLIC_ROWS = 1024
 _PUBLIC_ENTRIES = 1 << 22
@@ -66,8 +62,6 @@ class PrivatePipeline(Exported, Pipeline):
         steps: pairs (name, step) as in scikit-learn.
         epsilon: privacy budget of one fit of all steps.
         delta: failure probability of all steps together.
-        shares: the share of epsilon of each private step, by name, adding up to 1 (None: three tenths for all steps
-            before the last private one).
         relation: "replace" or "zero-out".
         random_state: only for tests: makes the noise replayable, with a warning.
         ledger: where the spending is recorded (None: the process's own `LEDGER`).
@@ -84,7 +78,6 @@ class PrivatePipeline(Exported, Pipeline):
         *,
         epsilon: float = 1.0,
         delta: float = 1e-6,
-        shares: Mapping[str, float] | None = None,
         relation: str = "replace",
         random_state: Any = None,
         ledger: Ledger | None = None,
@@ -95,7 +88,6 @@ class PrivatePipeline(Exported, Pipeline):
         super().__init__(steps, transform_input=transform_input, memory=memory, verbose=verbose)
         self.epsilon = epsilon
         self.delta = delta
-        self.shares = shares
         self.relation = relation
         self.random_state = random_state
         self.ledger = ledger
@@ -108,8 +100,7 @@ class PrivatePipeline(Exported, Pipeline):
     @property
     def takes_tables(self) -> bool:
         """Whether the first step takes cells that are no numbers: by its kind, not by the data."""
-        tables = (PublicTable, ColumnTransformer, FeatureUnion, OneHotEncoder, OrdinalEncoder, SimpleImputer)
-        return isinstance(self.steps[0][1], tables)
+        return isinstance(self.steps[0][1], PublicTable)
 
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
@@ -166,7 +157,7 @@ class PrivatePipeline(Exported, Pipeline):
         return self.fit(X, y, **params).predict(X)
 
     def public_guarantee(
-        self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False, names: Any = None
+        self, n_samples: int, n_features: int, n_classes: int = 2, *, sparse: bool = False
     ) -> Guarantee:
         """Give the guarantee of a fit of this shape: known before any data, and the same for all data.
 
@@ -175,14 +166,9 @@ class PrivatePipeline(Exported, Pipeline):
             n_features: columns of the table that the first step gets.
             n_classes: classes of the labels.
             sparse: whether the table is a sparse matrix.
-            names: of the columns, if a step knows them by name (None: those of a `PublicTable` that comes first).
         """
         private = self._private_steps()
-        first = self.steps[0][1]
-        if names is None and isinstance(first, PublicTable) and len(first.columns) == n_features:
-            names = list(first.columns)
-        named = None if names is None else tuple(names)
-        shape = _Shape(n_samples, n_features, n_classes, sparse, named)
+        shape = _Shape(n_samples, n_features, n_classes, sparse)
         inputs = self._tried(private, shape).inputs
         return self._together(self._contracts(self._epsilons(private, shape, inputs), shape, inputs))
 
@@ -190,8 +176,7 @@ class PrivatePipeline(Exported, Pipeline):
         """What is public of the data."""
         known = None if y is None else class_labels(y)  # labels of two kinds are refused before anything is spent
         classes = 1 if known is None else len(known if self.classes is None else class_labels(self.classes))
-        names = tuple(X.columns) if hasattr(X, "iloc") and hasattr(X, "columns") else None
-        return _Shape(*table_shape(X), classes, is_sparse(X), names)
+        return _Shape(*table_shape(X), classes, is_sparse(X))
 
     def _private_steps(self) -> dict[str, Any]:
         check_privacy("PrivatePipeline", self.epsilon, self.delta)
@@ -215,20 +200,8 @@ class PrivatePipeline(Exported, Pipeline):
         return found
 
     def _shares(self, private: Mapping[str, Any]) -> dict[str, float]:
-        if self.shares is None:
-            *before, last = private
-            return {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
-        if set(self.shares) != set(private):
-            raise InvalidInput(
-                f"The 'shares' of PrivatePipeline must name its private steps, {', '.join(private)}. "
-                f"Got {', '.join(map(str, self.shares))} instead."
-            )
-        shares = {name: check_number("PrivatePipeline", "shares", self.shares[name], above=0.0) for name in private}
-        if not abs(sum(shares.values()) - 1) <= 1e-9:
-            raise InvalidInput(
-                f"The 'shares' of PrivatePipeline must add up to 1. Got {sum(shares.values())!r} instead."
-            )
-        return shares
+        *before, last = private
+        return {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
 
     def _epsilons(self, private: Mapping[str, Any], shape: _Shape, inputs: Mapping[str, _Input]) -> dict[str, float]:
         """What each private step may spend: its share, stretched by what composition saves."""
@@ -262,20 +235,20 @@ class PrivatePipeline(Exported, Pipeline):
 
     def _tried(self, private: Mapping[str, Any], shape: _Shape) -> _Tried:
         """What each private step gets, and what other steps do to rows: by public rows."""
-        table, norm, inputs = _public_table(self._others(private), shape), None, {}
-        labels, mixing, uneven = np.arange(table.shape[0]) % shape.classes, [], []
+        table, norm, inputs, mixing = _public_rows(shape.rows, shape.width, shape.sparse), None, {}, []
         for name, step in self.steps:
             if name in private:
                 inputs[name] = _Input(int(table.shape[1]), is_sparse(table), norm)
                 norm = None
+            elif isinstance(step, PublicTable):
+                table, norm = _public_rows(shape.rows, step.width, step.makes_sparse), step.row_norm
             elif step not in (None, "passthrough") and hasattr(step, "transform"):
+                labels = np.arange(table.shape[0]) % shape.classes
                 made = _made(name, step, table, labels)
                 if learns_nothing(step) and _mixes(step, table, labels, made):
                     mixing.append(name)
-                if _is_uneven(step, table, labels):
-                    uneven.append(name)
-                table, norm = made, step.row_norm if isinstance(step, PublicTable) else None
-        return _Tried(inputs, mixing, uneven)
+                table, norm = made, None
+        return _Tried(inputs, mixing)
 
     def _together(self, contracts: list[Guarantee]) -> Guarantee:
         return Guarantee(
@@ -316,29 +289,18 @@ class PrivatePipeline(Exported, Pipeline):
                     "does something else to a row alone than among others: the guarantee does not cover what one "
                     "record does to the rows of others."
                 )
-            elif name in tried.uneven:
-                told = (
-                    "makes sparse or dense rows, as the data have few or many zeros, which the guarantee does not "
-                    "cover: give it sparse_threshold=0, or use PublicTable."
-                )
-            elif _refuses_unknown(step):
-                told = (
-                    "refuses, or warns of, categories that were not declared, so that whether a fit raises depends on "
-                    'the data: give it handle_unknown="ignore", or use PublicTable.'
-                )
             else:
                 continue
             warnings.warn(f"Step {name!r} of this PrivatePipeline {told}", PrivacyWarning, stacklevel=3)
 
 
 class _Shape(NamedTuple):
-    """What is public of the data: rows, columns, classes, the format, and the names of columns if they have any."""
+    """What is public of the data: rows, columns, classes and the format."""
 
     rows: int
     width: int
     classes: int
     sparse: bool
-    names: tuple[Any, ...] | None = None
 
 
 class _Input(NamedTuple):
@@ -350,11 +312,10 @@ class _Input(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """What a trial on public rows found: inputs of private steps, steps that mix rows, steps of uneven format."""
+    """What a trial on public rows found: inputs of private steps, and steps that mix rows."""
 
     inputs: dict[str, _Input]
     mixing: list[str]
-    uneven: list[str]
 
 
 def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
@@ -384,125 +345,28 @@ def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
     return found
 
 
-def _parts(step: Any) -> list[Any]:
-    """A step and all steps inside of it."""
-    inside = step.get_params().values() if hasattr(step, "get_params") else []
-    return [step, *(part for part in inside if hasattr(part, "get_params"))]
-
-
-def _refuses_unknown(step: Any) -> bool:
-    encoders = [part for part in _parts(step) if isinstance(part, OneHotEncoder | OrdinalEncoder)]
-    return any(part.handle_unknown not in ("ignore", "use_encoded_value") for part in encoders)
-
-
-def _is_uneven(step: Any, table: Any, labels: Any) -> bool:
-    """Whether the share of zeros decides between sparse and dense rows, as in a `ColumnTransformer`."""
-    if any(isinstance(part, ColumnTransformer) and part.sparse_threshold for part in _parts(step)[1:]):
-        return True
-    if not isinstance(step, ColumnTransformer) or step.sparse_threshold == 0:
-        return False
-    return is_sparse(_made("", clone(step).set_params(sparse_threshold=1.0), table, labels))
-
-
-def _declared_cells(step: Any, names: tuple[Any, ...] | None, width: int) -> dict[int, list[Any]]:
-    """Cells that a step declares, by the place of their column: categories, constants, words."""
-    if isinstance(step, PublicTable):
-        found = step.public_values()
-        if names is None and width == len(found) and not all(isinstance(key, int) for key in found):
-            return dict(enumerate(found.values()))
-        return {place: cells for key, cells in found.items() for place in _places([key], names, width)}
-    if isinstance(step, OneHotEncoder | OrdinalEncoder) and not isinstance(step.categories, str):
-        return {place: list(cells) for place, cells in enumerate(step.categories)}
-    if isinstance(step, HashingVectorizer):
-        return {place: ["some words", "other words", "none of these"] for place in range(width)}
-    if isinstance(step, Pipeline):
-        return _declared_cells(step.steps[0][1], names, width)
-    if isinstance(step, FeatureUnion):
-        parts = [_declared_cells(part, names, width) for _, part in step.transformer_list]
-        return {place: cells for part in parts for place, cells in part.items()}
-    if not isinstance(step, ColumnTransformer):
-        return {}
-    declared: dict[int, list[Any]] = {}
-    for _, part, columns in step.transformers:
-        if callable(columns):
-            continue
-        places = _places(columns, names, width)
-        inside = _declared_cells(part, None, len(places))
-        declared |= {places[place]: cells for place, cells in inside.items() if place < len(places)}
-    return declared
-
-
-def _places(columns: Any, names: tuple[Any, ...] | None, width: int) -> list[int]:
-    """The places of columns that are named, counted, sliced or masked; those that are not there are left out."""
-    if isinstance(columns, slice):
-        if isinstance(columns.start, str) or isinstance(columns.stop, str):
-            known = list(names or ())
-            first = known.index(columns.start) if columns.start in known else 0
-            last = known.index(columns.stop) + 1 if columns.stop in known else width
-            return list(range(width))[first : last : columns.step]
-        return list(range(width))[columns]
-    wanted = [columns] if isinstance(columns, str) or np.ndim(columns) == 0 else list(columns)
-    if wanted and all(isinstance(column, bool | np.bool_) for column in wanted):
-        return [place for place, kept in enumerate(wanted) if kept]
-    found = [
-        names.index(column) if names is not None and column in names else column
-        for column in wanted
-        if (names is not None and column in names) or not isinstance(column, str)
-    ]
-    return [int(place) % width for place in found if -width <= int(place) < width]
-
-
-def _public_table(others: list[tuple[str, Any]], shape: _Shape) -> Any:
-    """Rows that have nothing to do with the data, enough of them for steps that make columns out of rows.
-
-    Cells are what the first step that is not private declares, numbers elsewhere.
-    """
+def _public_rows(records: int, width: int, as_sparse: bool) -> Any:
+    """Numbers that have nothing to do with the data, in rows enough for steps that make columns out of rows."""
     stream = Randomness.replayable(0).stream("public rows")
-    if shape.sparse:
-        count = min(shape.rows, _PUBLIC_ROWS)
-        places = (np.repeat(np.arange(count), 8), stream.integers(shape.width, size=8 * count))
-        return sparse.csr_array((stream.uniform(size=8 * count), places), shape=(count, shape.width))
-    count = min(shape.rows, _PUBLIC_ROWS, max(2, _PUBLIC_ENTRIES // max(1, shape.width)))
-    table = stream.uniform(size=(count, shape.width))
-    declared = _declared_cells(others[0][1], shape.names, shape.width) if others else {}
-    columns: list[Any] = list(table.T)
-    for place, cells in declared.items():
-        if place < shape.width and len(cells):
-            columns[place] = np.array([*cells, None], dtype=object)[:-1][np.arange(count) % len(cells)]
-    if shape.names is not None:
-        import pandas  # the data are a frame of it
-
-        frame = pandas.DataFrame(dict(enumerate(map(_plain, columns))))
-        frame.columns = list(shape.names)
-        return frame
-    plain = [_plain(column) for column in columns]
-    if all(column.dtype.kind == "f" for column in plain):
-        return np.column_stack(plain)
-    mixed = np.empty((count, shape.width), dtype=object)
-    for place, column in enumerate(plain):
-        mixed[:, place] = column
-    return mixed
-
-
-def _plain(column: Any) -> Any:
-    """A column of numbers as floats, others as they are."""
-    if column.dtype.kind == "O" and all(isinstance(cell, int | float | np.number) for cell in column):
-        return column.astype(np.float64)
-    return column
+    if as_sparse:
+        count = min(records, _PUBLIC_ROWS)
+        places = (np.repeat(np.arange(count), 8), stream.integers(width, size=8 * count))
+        return sparse.csr_array((stream.uniform(size=8 * count), places), shape=(count, width))
+    count = min(records, _PUBLIC_ROWS, max(2, _PUBLIC_ENTRIES // max(1, width)))
+    return stream.uniform(size=(count, width))
 
 
 def _made(name: str, step: Any, table: Any, labels: Any) -> Any:
-    """What a step that is not private makes of public rows; of zeros, if it does not take others."""
-    for factor in (1, 0):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                return clone(step).fit_transform(table if factor else 0 * table, labels)
-        except Exception:  # whatever a step does not like about these rows
-            continue
+    """What a step that is not private makes of public rows."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return clone(step).fit_transform(table, labels)
+    except Exception:  # whatever a step does not like about these rows
+        pass
     raise InvalidInput(
-        f"Step {name!r} of this PrivatePipeline takes no public rows, by which the width of what it makes is found: "
-        "apply it to the data beforehand, or declare the columns by a PublicTable."
+        f"Step {name!r} of this PrivatePipeline takes no public rows of numbers, by which the width of what it makes "
+        "is found: apply it to the data beforehand, or declare the columns by a PublicTable."
     )
 
 
@@ -523,22 +387,13 @@ def _mixes(step: Any, table: Any, labels: Any, made: Any) -> bool:
         for rows in (slice(0, 1), slice(table.shape[0] - 1, None)):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                row = table.iloc[rows] if hasattr(table, "iloc") else table[rows]
-                alone = clone(step).fit(row, labels[rows]).transform(row)
-            other = made.iloc[rows] if hasattr(made, "iloc") else made[rows]
-            one, two = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, other))
-            if one.shape != two.shape or not _equal(one, two):
+                alone = clone(step).fit(table[rows], labels[rows]).transform(table[rows])
+            one, two = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, made[rows]))
+            if one.shape != two.shape or not np.allclose(one, two, rtol=1e-6, equal_nan=True):
                 return True
     except Exception:  # it cannot do with one row what it does with many
         return True
     return False
-
-
-def _equal(one: Any, two: Any) -> bool:
-    """Whether rows are the same, up to rounding if they are numbers."""
-    if one.dtype.kind in "fiub" and two.dtype.kind in "fiub":
-        return bool(np.allclose(one, two, rtol=1e-6, equal_nan=True))
-    return bool(np.all(one == two))
 
 
 def private_pipeline(steps: Any, **budget: Any) -> PrivatePipeline:
@@ -546,7 +401,7 @@ def private_pipeline(steps: Any, **budget: Any) -> PrivatePipeline:
 
     Args:
         steps: steps, named after their classes, or pairs (name, step).
-        budget: epsilon, delta, shares, relation, random_state and ledger, as in `PrivatePipeline`.
+        budget: epsilon, delta, relation, random_state and ledger, as in `PrivatePipeline`.
 
     >>> from sklearn.preprocessing import Normalizer
     >>> from tacit.estimators import PrivateLinearSVC, PrivateStandardScaler

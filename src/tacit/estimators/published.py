@@ -12,20 +12,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import LabelBinarizer, OneHotEncoder, OrdinalEncoder, PolynomialFeatures, StandardScaler
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import LabelBinarizer, PolynomialFeatures, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.rounding import rounded_up
 from tacit.estimators.scoring import check_scoring
+from tacit.estimators.table import PublicTable
 from tacit.version import __version__
 
 # Not about the model: where noise came from is in the contract, where it was written down is the owner's.
@@ -184,9 +183,9 @@ def _steps(model: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def _declared(step: Any) -> list[tuple[str, str]]:
     """The parameters, which were chosen before any data were seen."""
-    if hasattr(step, "public_values"):  # a public table, column by column
+    if isinstance(step, PublicTable):
         columns = [(f"column {name!r}", _short(kind)) for name, kind in step.columns.items()]
-        return [("kind", type(step).__name__), *columns, ("missing", _short(step.missing))]
+        return [("kind", type(step).__name__), *columns, ("missing", _short(step.missing or "zero"))]
     shown = [(name, value) for name, value in step.get_params(deep=False).items() if name not in _NOT_SHOWN]
     return [("kind", type(step).__name__), *((name, _short(value)) for name, value in shown if value is not None)]
 
@@ -194,7 +193,7 @@ def _declared(step: Any) -> list[tuple[str, str]]:
 def _uncovered(step: Any, before: Any) -> list[str]:
     """What was read off the data, which no guarantee covers."""
     if hasattr(step, "guarantee_"):
-        table = hasattr(before, "row_norm")
+        table = isinstance(before, PublicTable)
         missing = [
             name
             for name in _BOUNDS
@@ -205,25 +204,11 @@ def _uncovered(step: Any, before: Any) -> list[str]:
 
 
 def learns_nothing(step: Any) -> bool:
-    """Whether a step of this kind and declaration does to a row what does not depend on other rows.
+    """Whether a step of this kind does to a row what does not depend on other rows.
 
-    >>> learns_nothing(OneHotEncoder(categories=[["a", "b"]])), learns_nothing(OneHotEncoder())
+    >>> learns_nothing(PolynomialFeatures()), learns_nothing(StandardScaler())
     (True, False)
     """
-    if step in (None, "passthrough", "drop"):
-        return True
-    if isinstance(step, ColumnTransformer):
-        parts = [(part, columns) for _, part, columns in step.transformers] + [(step.remainder, [])]
-        return all(learns_nothing(part) and not callable(columns) for part, columns in parts)
-    if isinstance(step, FeatureUnion):
-        return all(learns_nothing(part) for _, part in step.transformer_list)
-    if isinstance(step, Pipeline):
-        return all(learns_nothing(part) for _, part in step.steps)
-    if isinstance(step, OneHotEncoder | OrdinalEncoder):
-        rare = step.min_frequency is not None or step.max_categories is not None
-        return not isinstance(step.categories, str) and not rare
-    if isinstance(step, SimpleImputer):
-        return step.strategy == "constant" and step.fill_value is not None and not step.add_indicator
     return isinstance(step, PolynomialFeatures) or not get_tags(step).requires_fit
 
 

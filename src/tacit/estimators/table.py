@@ -6,7 +6,7 @@ Every cell is encoded by itself, from the declaration alone: no cell changes the
 - A category is one column with a 1; a category that was not declared is all zeros, or "other".
 - A text is the counts of its words in hashed columns, scaled to length 1.
 - A cell that is missing (None, NaN, NA, empty text), or that is no number where numbers are declared, is all zeros, or
-  a declared constant; on demand a column says so.
+  a declared constant.
 
 Each column of the table so makes a vector of norm at most 1, and a row of k columns one of at most sqrt(k).
 
@@ -32,8 +32,6 @@ from tacit.estimators.records import is_sparse
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_integer, check_number, invalid
 
 LARGEST_HASH = 2**20
-MISSING = ("zero", "indicator")
-"""What becomes of missing cells, unless constants are declared."""
 
 
 class Column(ABC):
@@ -49,12 +47,8 @@ class Column(ABC):
         """Name the numbers of a cell, "" for the column's own name."""
 
     @abstractmethod
-    def examples(self) -> list[Any]:
-        """Give cells that have nothing to do with any data."""
-
-    @abstractmethod
-    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        """Give each cell's numbers, of norm at most 1, and which cells were missing, replaced by `constant`."""
+    def encode(self, cells: Any, constant: Any) -> Any:
+        """Give each cell's numbers, of norm at most 1; `constant` stands for cells that are missing."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +75,11 @@ class Bounds(Column):
     def labels(self) -> list[str]:
         return [""]
 
-    def examples(self) -> list[Any]:
-        return [float(value) for value in np.linspace(self.low, self.high, 7)]
-
-    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
+    def encode(self, cells: Any, constant: Any) -> Any:
         values, middle, half = numbers_of(cells), (self.low + self.high) / 2, (self.high - self.low) / 2
-        missing = np.isnan(values)
-        values = np.where(missing, middle if constant is None else float(constant), values)
+        values = np.where(np.isnan(values), middle if constant is None else float(constant), values)
         # Clipped again: between bounds that are neighbouring floats the middle is one of them.
-        return np.clip((np.clip(values, self.low, self.high) - middle) / half, -1.0, 1.0)[:, None], missing
+        return np.clip((np.clip(values, self.low, self.high) - middle) / half, -1.0, 1.0)[:, None]
 
 
 @dataclass(frozen=True)
@@ -123,21 +113,14 @@ class Categories(Column):
     def labels(self) -> list[str]:
         return [f"={value}" for value in self.values] + ["=other"] * self.other
 
-    def examples(self) -> list[Any]:
-        return list(self.values)
-
-    def codes(self, cells: Any, constant: Any = None) -> tuple[Any, Any]:
-        """Give the number of each cell's category (the count of categories: none), and which cells were missing."""
+    def codes(self, cells: Any, constant: Any = None) -> Any:
+        """Give the number of each cell's category: the count of categories if it is none of them, -1 if missing."""
         known: dict[str | None, int] = {text_of(value): place for place, value in enumerate(self.values)}
-        texts = texts_of(cells)
-        missing = np.array([text is None for text in texts], dtype=bool)
-        stand_in = known[text_of(constant)] if constant is not None else -1
-        known[None] = stand_in
-        return np.array([known.get(text, len(self.values)) for text in texts], dtype=np.int64), missing
+        known[None] = known[text_of(constant)] if constant is not None else -1
+        return np.array([known.get(text, len(self.values)) for text in texts_of(cells)], dtype=np.int64)
 
-    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        codes, missing = self.codes(cells, constant)
-        return (codes[:, None] == np.arange(self.width)[None, :]).astype(np.float64), missing
+    def encode(self, cells: Any, constant: Any) -> Any:
+        return (self.codes(cells, constant)[:, None] == np.arange(self.width)[None, :]).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -146,16 +129,12 @@ class Hashed(Column):
 
     Args:
         columns: how many.
-        ngrams: the fewest and the most words that count together.
     """
 
     columns: int
-    ngrams: tuple[int, int] = (1, 1)
 
     def __post_init__(self) -> None:
         check_integer("Hashed", "columns", self.columns, at_most=LARGEST_HASH)
-        if len(self.ngrams) != 2 or not 1 <= self.ngrams[0] <= self.ngrams[1]:
-            raise invalid("Hashed", "ngrams", "two whole numbers, the smaller one first", self.ngrams)
 
     @property
     def width(self) -> int:
@@ -164,17 +143,13 @@ class Hashed(Column):
     def labels(self) -> list[str]:
         return [f"#{place}" for place in range(self.columns)]
 
-    def examples(self) -> list[Any]:
-        return ["some words", "other words", "none of these", "a b c"]
-
-    def encode(self, cells: Any, constant: Any) -> tuple[Any, Any]:
-        texts = texts_of(cells)
-        missing = np.array([text is None for text in texts], dtype=bool)
+    def encode(self, cells: Any, constant: Any) -> Any:
         stand_in = "" if constant is None else str(constant)
-        hashing = HashingVectorizer(n_features=self.columns, ngram_range=self.ngrams, norm="l2")
+        hashing = HashingVectorizer(n_features=self.columns, norm="l2")
         # A text may hold code points that have no bytes: they are replaced, not refused.
-        written = [(stand_in if text is None else text).encode("utf-8", "replace").decode() for text in texts]
-        return sparse.csr_array(hashing.transform(written)), missing
+        texts = (stand_in if text is None else text for text in texts_of(cells))
+        written = [text.encode("utf-8", "replace").decode() for text in texts]
+        return sparse.csr_array(hashing.transform(written))
 
 
 @dataclass(eq=False, repr=False)
@@ -187,8 +162,7 @@ class PublicTable(TransformerMixin, BaseEstimator):
 
     Args:
         columns: what is public of each column that counts: `Bounds`, `Categories` or `Hashed`, by name, or by place.
-        missing: the value of missing cells: "zero" (the middle of the bounds, no category, no words), "indicator"
-            ("zero", and a column that is 1 there), or a dictionary of constants by column ("zero" for others).
+        missing: constants for missing cells by column (others: the middle of the bounds, no category, no words).
 
     >>> table = PublicTable({"age": Bounds(0, 100), "country": Categories(["AT", "BE"])}, missing={"age": 40})
     >>> table.fit_transform([[75, "AT"], [None, "unknown"], ["1e9", None]]).tolist()
@@ -199,7 +173,7 @@ class PublicTable(TransformerMixin, BaseEstimator):
 
     columns: Mapping[Any, Column]
     _: KW_ONLY
-    missing: Any = "zero"
+    missing: Mapping[Any, Any] | None = None
 
     def fit(self, X: Any, y: Any = None) -> PublicTable:
         """Check that the declared columns are there; nothing is learned."""
@@ -210,13 +184,9 @@ class PublicTable(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Encode each row in numbers: a sparse matrix (CSR) if words are hashed, else an array."""
-        constants, indicator = self._constants(), self.missing == "indicator"
-        blocks: list[Any] = []
-        for (name, kind), cells in zip(self.columns.items(), self._columns_of(X), strict=True):
-            block, missing = kind.encode(cells, constants.get(name))
-            blocks.append(block)
-            if indicator:
-                blocks.append(missing[:, None].astype(np.float64))
+        constants = self._constants()
+        columns = zip(self.columns.items(), self._columns_of(X), strict=True)
+        blocks = [kind.encode(cells, constants.get(name)) for (name, kind), cells in columns]
         if any(is_sparse(block) for block in blocks):
             return sparse.csr_array(sparse.hstack([sparse.csr_array(block) for block in blocks], format="csr"))
         return np.hstack(blocks)
@@ -231,21 +201,18 @@ class PublicTable(TransformerMixin, BaseEstimator):
     def width(self) -> int:
         """How many numbers a row becomes."""
         self._constants()
-        return sum(kind.width + (self.missing == "indicator") for kind in self.columns.values())
+        return sum(kind.width for kind in self.columns.values())
+
+    @property
+    def makes_sparse(self) -> bool:
+        """Whether rows become a sparse matrix: if words are hashed."""
+        return any(isinstance(kind, Hashed) for kind in self.columns.values())
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Name the numbers: column, column=category, column#place."""
         self._constants()
-        names: list[str] = []
-        for name, kind in self.columns.items():
-            names += [f"{name}{label}" for label in kind.labels()]
-            names += [f"{name}=missing"] * (self.missing == "indicator")
+        names = [f"{name}{label}" for name, kind in self.columns.items() for label in kind.labels()]
         return np.array(names, dtype=object)
-
-    def public_values(self) -> dict[Any, list[Any]]:
-        """Give cells of each column that have nothing to do with any data."""
-        self._constants()
-        return {name: kind.examples() for name, kind in self.columns.items()}
 
     def _constants(self) -> dict[Any, Any]:
         """The declared constants, after a look at the whole declaration: all of it is public."""
@@ -254,10 +221,10 @@ class PublicTable(TransformerMixin, BaseEstimator):
         for name, kind in self.columns.items():
             if not isinstance(kind, Column):
                 raise invalid("PublicTable", f"columns[{name!r}]", "Bounds, Categories or Hashed", kind)
-        if isinstance(self.missing, str) and self.missing in MISSING:
+        if self.missing is None:
             return {}
         if not isinstance(self.missing, Mapping):
-            raise invalid("PublicTable", "missing", "'zero', 'indicator' or a dictionary of constants", self.missing)
+            raise invalid("PublicTable", "missing", "None or a dictionary of constants", self.missing)
         for name, constant in self.missing.items():
             if name not in self.columns:
                 raise InvalidInput(f"The 'missing' of PublicTable names {name!r}, which is not among its columns.")

@@ -18,7 +18,6 @@ from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.policies import PolicyArms
-from tacit.algorithms.stochastic.averaged_ftrl import AveragedFTRL
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import LatticeModelNoise
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import ObjectivePerturbation
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
@@ -104,8 +103,6 @@ def _numbers(plan: Plan) -> dict[str, Any]:
 def _noise(plan: Plan) -> dict[str, Any] | None:
     """The law of a plan's noise and its lattice (None: it draws decisions only, or says nothing of its noise)."""
     match plan:
-        case AveragedFTRL():
-            return _noise(plan.online)
         case PolicyArms():
             return _noise(plan.arms)
         case RunningSumPlan():

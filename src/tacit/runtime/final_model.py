@@ -13,9 +13,28 @@ from tacit.losses.loss import RowLoss
 from tacit.noise.randomness import Process, Randomness
 from tacit.problems import Stochastic
 from tacit.runtime.learner import Learner
-from tacit.runtime.plan import Plan
+from tacit.runtime.plan import Plan, PrivatePlan
 from tacit.runtime.state import fitting
 from tacit.validation import FloatArray
+
+
+class FinalModelPlan(PrivatePlan):
+    """A plan that releases one model, once."""
+
+    unit: ClassVar[str] = "one record"
+    released_streams: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def proper(self) -> bool:
+        """Never: the model may be anywhere, and the domain only says with whom it is compared.
+
+        A projection would be as private, but its loss may exceed that of the model, and no bound would hold.
+        """
+        return False
+
+    @property
+    def expected_switches(self) -> float:
+        return 1.0
 
 
 class FinalModelLearner(Learner):

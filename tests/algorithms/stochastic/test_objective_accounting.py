@@ -42,23 +42,6 @@ def exact_delta(first, second, epsilon: float) -> float:
     )
 
 
-LOGISTIC = [logistic(1.0, 1.0), logistic(1.0, -1.0), logistic(-0.5, 1.0)]
-COMMON = [[], [logistic(0.9, 1.0)] * 3, [logistic(1.0, -1.0)] * 8]
-
-
-@pytest.mark.parametrize("common", COMMON)
-@pytest.mark.parametrize(("ridge", "sigma"), [(1.0, 2.0), (0.3, 1.0), (5.0, 4.0)])
-def test_the_certified_curve_lies_above_the_exact_one(common, ridge, sigma):
-    base = density(common, ridge, sigma)
-    laws = [density([*common, loss], ridge, sigma) for loss in LOGISTIC]
-    for relation in (ZERO_OUT, REPLACE):
-        curve = release_curve(move=1 / sigma, growth=0.25 / ridge, one_sided=True, relation=relation, protection=1e-9)
-        for epsilon in (0.0, 0.2, 1.0, 2.0):
-            for law in laws:
-                worst = max(exact_delta(law, other, epsilon) for other in ([base] if relation is ZERO_OUT else laws))
-                assert worst <= curve.delta(epsilon) + 1e-7
-
-
 @pytest.mark.parametrize("relation", [ZERO_OUT, REPLACE])
 def test_two_sided_losses_need_the_two_sided_curve(relation):
     ridge, sigma = 2.0, 1.5
@@ -86,23 +69,9 @@ def test_the_curve_is_attained_in_the_limit():
     assert wrong.delta(0.5) < 0.9 * exact  # the test rejects a noise scale that is off
 
 
-def test_the_closed_form_beats_the_quantile_form():
-    """Tail form: eps = ln(1+g) + s^2/2 + s z(1 - delta/2) for zero-out, 2 s^2 + 2 s z(1 - delta/4) for replacement."""
-    from scipy.special import ndtri
-
-    move, growth, delta = 0.2, 0.05, 1e-6
-    tail = {
-        ZERO_OUT: np.log1p(growth) + move**2 / 2 - move * ndtri(delta / 2),
-        REPLACE: np.log1p(growth) + 2 * move**2 - 2 * move * ndtri(delta / 4),
-    }
-    for relation, value in tail.items():
-        curve = release_curve(move=move, growth=growth, one_sided=True, relation=relation, protection=1e-9)
-        assert curve.epsilon(delta) < 0.95 * value
-
-
 def test_the_renyi_curve_bounds_the_exact_moments():
     ridge, sigma = 1.0, 1.5
-    p, q = density([LOGISTIC[0]], ridge, sigma), density([], ridge, sigma)
+    p, q = density([logistic(1.0, 1.0)], ridge, sigma), density([], ridge, sigma)
     curve = release_curve(move=1 / sigma, growth=0.25 / ridge, one_sided=True, relation=ZERO_OUT, protection=1e-9)
     width = GRID[1] - GRID[0]
     keep = (p > 1e-60) & (q > 1e-60)

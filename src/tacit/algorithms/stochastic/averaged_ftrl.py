@@ -17,23 +17,22 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from tacit.accounting.curves import Curve
 from tacit.algorithms.convex.private_ftrl import PrivateFTRL
 from tacit.domains.convex_set import read_only
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum
+from tacit.noise.running_sums.accumulators import Records
 from tacit.problems import Convex, Problem, Stochastic
 from tacit.runtime.learner import Learner
-from tacit.runtime.on_sums import separated
-from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.on_sums import RunningSumPlan, separated
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance, clipped_losses
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray
 
 
 @dataclass(frozen=True)
-class AveragedFTRL(PrivatePlan):
+class AveragedFTRL(RunningSumPlan):
     """The average of the decisions of private FTRL over one pass.
 
     Privacy contract: every noisy sum of gradients, hence every average: that of `PrivateFTRL`. Adaptive adversaries.
@@ -66,7 +65,6 @@ class AveragedFTRL(PrivatePlan):
     privacy: float
     streams: int = 1
     unit: ClassVar[str] = "one record"
-    _separates: ClassVar[bool] = True
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of gradients, hence every model of the pass"
     theorem: ClassVar[str] = "private running sum; projections and averages are post-processing"
@@ -95,12 +93,9 @@ class AveragedFTRL(PrivatePlan):
         return ("stochastic", "oblivious")
 
     @property
-    def curve(self) -> Curve:
-        return self.online.curve
-
-    @property
-    def stated_numerics(self) -> str:
-        return self.online.stated_numerics
+    def records(self) -> Records:
+        """Those of the learner."""
+        return self.online.records
 
     @property
     def regret_bound(self) -> RegretBound:

@@ -39,8 +39,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.running_sum import FEWEST_UNITS
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
 from tacit.problems import Problem, Stochastic
-from tacit.runtime.final_model import FinalModelLearner
-from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.final_model import FinalModelLearner, FinalModelPlan
 from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive, invalid
 
@@ -58,7 +57,7 @@ _MOST_UNITS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class PrivateDescent(PrivatePlan):
+class PrivateDescent(FinalModelPlan):
     """Full passes of accelerated descent over the records; only their noisy gradient sums are seen.
 
     Privacy contract: every noisy sum of clipped gradients, hence every iterate and the model: mu-Gaussian DP. Adaptive
@@ -88,8 +87,6 @@ class PrivateDescent(PrivatePlan):
     clip: float
     eta: float
     mu: float
-    unit: ClassVar[str] = "one record"
-    released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of clipped gradients, hence every iterate and the model"
     theorem: ClassVar[str] = "Gaussian mechanism on integer outer products, composed over passes"
 
@@ -179,24 +176,9 @@ class PrivateDescent(PrivatePlan):
             ),
         )
 
-    @property
-    def proper(self) -> bool:
-        """Never: the domain only says with whom the model is compared."""
-        return False
-
-    @property
-    def expected_switches(self) -> float:
-        return 1.0
-
     @classmethod
     def _calibrate(
-        cls,
-        problem: Stochastic,
-        target: Target,
-        *,
-        steps: int | None = None,
-        clip: float | None = None,
-        reach: float | None = None,
+        cls, problem: Stochastic, target: Target, *, steps: int | None = None, clip: float | None = None
     ) -> PrivateDescent:
         """The plan of the public rule.
 
@@ -205,7 +187,6 @@ class PrivateDescent(PrivatePlan):
             target: the privacy to meet.
             steps: T (None: the rule's).
             clip: C (None: the rule's).
-            reach: tau over rho/C (None: the rule's).
         """
         refuse_many_rounds("PrivateDescent", target)
         check_loss(problem)
@@ -217,11 +198,7 @@ class PrivateDescent(PrivatePlan):
         width = problem.domain.dimension // count
         taken = clip or rule_clip(rho, count, width)
         passes = steps or int(np.clip(round(STEPS * sqrt(rho)), FEWEST_STEPS, MOST_STEPS))
-        times = np.arange(1, passes + 1)
-        before = times * (times - 1) / (passes * (passes + 1.0))  # A_{s-1}/A_T
-        far = rule_reach(rho, count, width) if reach is None else reach
-        rate = check_positive("PrivateDescent", "reach", far) * rho / taken / float(np.sum(times * (1 - before)))
-        eta = min(rate, 1 / (4 * smoothness(count)))
+        eta = rule_rate(rho, taken, passes, rule_reach(rho, count, width), count)
         most = _MOST_UNITS * target.relation.sides * sqrt(passes) / GAUSSIAN_SIGMA  # what `units` has room for
         return cls(problem, passes, taken, eta, min(mu, most), **target.contract)
 
@@ -363,6 +340,14 @@ def rule_clip(rho: float, scores: int, width: int) -> float:
 def rule_reach(rho: float, scores: int, width: int) -> float:
     """Tau over rho/C by the rule: of two classes, down to a half where there are more features than rho."""
     return 1.0 if scores > 1 else float(np.clip(sqrt(rho / width), 0.5, 1.0))
+
+
+def rule_rate(rho: float, clip: float, steps: int, reach: float, scores: int) -> float:
+    """Eta, so that steps along one direction go as far as tau = reach rho/C, or as the loss allows."""
+    times = np.arange(1, steps + 1)
+    before = times * (times - 1) / (steps * (steps + 1.0))  # A_{s-1}/A_T
+    rate = reach * rho / clip / float(np.sum(times * (1 - before)))
+    return min(rate, 1 / (4 * smoothness(scores)))
 
 
 def smoothness(scores: int) -> float:

@@ -50,8 +50,7 @@ from tacit.losses.loss import (
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic
-from tacit.runtime.final_model import FinalModelLearner
-from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.final_model import FinalModelLearner, FinalModelPlan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.solvers.loss_sums import LinkSum, hull_rows
@@ -72,7 +71,7 @@ MOST_RELEASES = 10**6
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation(PrivatePlan):
+class ObjectivePerturbation(FinalModelPlan):
     """One private minimiser, which may lie outside of the domain, for when only the final model is needed.
 
     Privacy contract: the model, and nothing else. Enforced: features and labels are clipped, so the loss's constants
@@ -105,8 +104,6 @@ class ObjectivePerturbation(PrivatePlan):
     protection: float
     releases: int = 1
     pure: bool = False
-    unit: ClassVar[str] = "one record"
-    released_streams: ClassVar[tuple[str, ...]] = ()
     theorem: ClassVar[str] = (
         "objective perturbation of generalised linear losses: Gaussian curve shifted by ln(1 + beta/lambda), "
         "certified minimiser"
@@ -193,20 +190,8 @@ class ObjectivePerturbation(PrivatePlan):
         )
 
     @property
-    def proper(self) -> bool:
-        """Never: the minimiser is one over the whole space, and the domain only says with whom it is compared.
-
-        A projection would be as private, but F(projection) may exceed F(minimiser), and the bound would not hold.
-        """
-        return False
-
-    @property
     def trivial_regret(self) -> float:
         return self.problem.loss.constants(None).lipschitz * self.problem.domain.diameter
-
-    @property
-    def expected_switches(self) -> float:
-        return 1.0
 
     @property
     def _square_noise(self) -> float:

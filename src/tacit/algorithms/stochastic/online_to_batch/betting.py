@@ -23,7 +23,7 @@ from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion
 from tacit.algorithms.stochastic.online_to_batch.descent import Initial, OnlineLearner, Subgradient
 from tacit.domains import Ball
 from tacit.domains.convex_set import ProjectableSet
-from tacit.runtime.target import RegretBound, check_confidence
+from tacit.runtime.target import check_confidence
 from tacit.validation import FloatArray, check_integer, check_positive
 
 _MOST = 600.0  # wealth saturates at e^600: beyond it float64 overflows
@@ -56,13 +56,11 @@ class BettingGrid(OnlineLearner):
         self._log_wealth = np.zeros(2 * self.levels)
         self._direction = Subgradient(Ball(self.domain.dimension))
         self._free = np.zeros(domain.dimension)  # where the bettor stands, relative to the first point
-        self._squares = 0.0
 
     def _update(self, gradient: FloatArray) -> None:
         size = sqrt(float(gradient @ gradient))
         if size > self.gradient_bound:
             gradient, size = gradient * (self.gradient_bound / size), self.gradient_bound
-        self._squares += size**2
         outward = self._free - (self._point - self._start)
         distance = sqrt(float(outward @ outward))
         if distance > 1e-12 * self.domain.radius:
@@ -91,12 +89,6 @@ class BettingGrid(OnlineLearner):
         most = max(sqrt(4.5 * squares * logarithm), 4 * bound * logarithm, least)
         return float(2 * (self.wealth + distance * (most + sqrt(8 * squares))))
 
-    def regret_bound(self) -> RegretBound:
-        """That of `regret_within` for the whole domain."""
-        formula = "2 (w + R (max(sqrt(4.5 V Y), 4 G Y, G T/2^(K-1)) + sqrt(8 V))), V = sum |g_t|^2"
-        value = self.regret_within(self.reach, self._squares, max(self._rounds, 1))
-        return RegretBound(value, formula, ("gradients scaled down to G", f"at most {self.horizon} rounds"))
-
     def _shown(self) -> str:
         known = f"gradient_bound={self.gradient_bound!r}, wealth={self.wealth!r}, horizon={self.horizon!r}"
         return f"{self.domain!r}, {known}"
@@ -124,10 +116,6 @@ class ConfidentBetting(OnlineLearner):
         penalty = self.penalties[min(self._rounds, len(self.penalties) - 1)]
         self.bettor.observe(gradient + away * (penalty / distance) if distance > 0 else gradient)
         self._point = self.bettor.play()
-
-    def regret_bound(self) -> RegretBound:
-        """That of the bettor, on the penalised gradients."""
-        return self.bettor.regret_bound()
 
     def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
         """Nothing is proved in expectation."""

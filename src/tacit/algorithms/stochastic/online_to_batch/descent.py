@@ -1,8 +1,7 @@
 """Online learners for linear losses: play a point, see a gradient. Not private by themselves.
 
-Each has two bounds: `regret_bound` for the gradients it saw, `expected_regret` from bounds on the gradients to come.
-`OnlineToBatch` shows it noisy gradients only, which makes every iterate private. Proofs:
-docs/algorithms/online-to-batch.md.
+Each has a bound, `expected_regret`, from bounds on the gradients to come. `OnlineToBatch` shows it noisy gradients
+only, which makes every iterate private. Proofs: docs/algorithms/online-to-batch.md.
 
 - `Subgradient`: w <- P(w - D/sqrt(2 sum |g|^2) g) (Duchi, Hazan and Singer 2011; Orabona and Pal 2018).
 - `Optimistic`: the last gradient is the hint for the next (Chiang et al. 2012, Rakhlin and Sridharan 2013; the paper,
@@ -29,7 +28,6 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput
 from tacit.runtime.state import fitting
-from tacit.runtime.target import RegretBound
 from tacit.validation import FloatArray, check_positive, real_array
 
 
@@ -66,8 +64,8 @@ Initial: TypeAlias = ArrayLike | None
 class OnlineLearner(ABC):
     """An online learner on a domain: `play()` a point, `observe(gradient)` ends the round.
 
-    Subclasses set `self._point` in `__init__`, give `_update` and the two bounds, and never write into a point
-    that was played.
+    Subclasses set `self._point` in `__init__`, give `_update` and `expected_regret`, and never write into a point that
+    was played.
     """
 
     takes_average = False
@@ -124,10 +122,6 @@ class OnlineLearner(ABC):
     @abstractmethod
     def _update(self, gradient: FloatArray) -> None:
         """Take a checked gradient and set the next point, a new array."""
-
-    @abstractmethod
-    def regret_bound(self) -> RegretBound:
-        """A bound on the regret over the gradients seen so far, against every point of the domain."""
 
     @abstractmethod
     def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
@@ -190,12 +184,8 @@ class Subgradient(OnlineLearner):
         if self._squares > 0.0:
             self._point = self.domain.nearest(self._point - gradient * (self._diameter / sqrt(2 * self._squares)))
 
-    def regret_bound(self) -> RegretBound:
-        """sqrt(2) D sqrt(sum |g_t|^2)."""
-        return RegretBound(sqrt(2 * self._squares) * self._diameter, "sqrt(2) D sqrt(sum |g_t|^2)", ("every sequence",))
-
     def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
-        """The same bound: the square root is concave."""
+        """sqrt(2) D sqrt(sum E|g_t|^2): the square root is concave."""
         return self._diameter * sqrt(2 * float(np.sum(sizes**2)))
 
 
@@ -212,9 +202,6 @@ class Optimistic(OnlineLearner):
         self._anchor = self._point
         self._hint = np.zeros(domain.dimension)
         self._rate = 0.0
-        self._paid = 0.0
-        self._surprise = 0.0
-        self._used_rate = 0.0
 
     def _update(self, gradient: FloatArray) -> None:
         miss = gradient - self._hint
@@ -225,19 +212,11 @@ class Optimistic(OnlineLearner):
             self._anchor = self.domain.nearest(self._anchor - gradient / self._rate)
         elif squared > 0.0:
             self._anchor = self.domain._minimize(gradient)  # the limit of vanishing regularisation
-        self._used_rate = self._rate
-        self._paid += cost
-        self._surprise += squared
         self._rate += _OPTIMISTIC_GROWTH * cost / self._diameter**2
         self._hint = gradient.copy()
         self._point = self._anchor
         if self._rate > 0.0:
             self._point = self.domain.nearest(self._anchor - self._hint / self._rate)
-
-    def regret_bound(self) -> RegretBound:
-        """What the proof paid: l_T D^2/2 + sum d_t, at most 2.1 D sqrt(sum |g_t - g_{t-1}|^2)."""
-        value = self._used_rate * self._diameter**2 / 2 + self._paid
-        return RegretBound(value, "l_T D^2/2 + sum d_t <= 2.1 D sqrt(sum |g_t - g_{t-1}|^2)", ("every sequence",))
 
     def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
         """2.1 D sqrt(sum E|g_t - g_{t-1}|^2), the first gradient against the hint 0."""
@@ -258,7 +237,6 @@ class StronglyConvex(OnlineLearner):
         super().__init__(domain, initial=initial)
         self.strong_convexity = check_positive("StronglyConvex", "strong_convexity", strong_convexity)
         self._curvature = 0.0
-        self._bound = 0.0
         self._added = self.strong_convexity
 
     def observe(self, gradient: ArrayLike, average: ArrayLike | None = None, weight: float = 1.0) -> None:
@@ -274,16 +252,10 @@ class StronglyConvex(OnlineLearner):
 
     def _update(self, gradient: FloatArray) -> None:
         self._curvature += self._added
-        self._bound += float(gradient @ gradient) / (2 * self._curvature)
         self._point = self.domain.nearest(self._point - gradient / self._curvature)
 
-    def regret_bound(self) -> RegretBound:
-        """(1/2) sum |g_t|^2/(m_1 + ... + m_t)."""
-        assumption = f"losses of curvature at least {self.strong_convexity:g}"
-        return RegretBound(self._bound, "(1/2) sum |g_t|^2/(m_1 + ... + m_t)", (assumption,))
-
     def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
-        """The same bound, for losses of curvature `strong_convexity`."""
+        """(1/2) sum E|g_t|^2/(m_1 + ... + m_t), for losses of curvature `strong_convexity`."""
         curvature = self.strong_convexity * np.arange(1, sizes.size + 1)
         return float(np.sum(sizes**2 / (2 * curvature)))
 
@@ -325,8 +297,6 @@ class MirrorDescent(OnlineLearner):
         super().__init__(domain, norm or Norm.for_sparse(domain.dimension), initial)
         self._sum = np.zeros(domain.dimension)
         self._rate = 0.0
-        self._used_rate = 0.0
-        self._paid = 0.0
 
     @property
     def _mass(self) -> float:
@@ -347,8 +317,6 @@ class MirrorDescent(OnlineLearner):
         cost = self.diameter * size
         if self._rate > 0.0:
             cost = min(cost, size**2 / (2 * (self.norm.power - 1) * self._rate))
-        self._used_rate = self._rate
-        self._paid += cost
         self._rate += _MIRROR_GROWTH * cost / self.spread
         self._sum = self._sum + gradient
         if self._rate > 0.0:
@@ -360,17 +328,11 @@ class MirrorDescent(OnlineLearner):
             return np.copysign(weights, -self._sum)
         return _shrunk(-self._sum / self._rate, self.norm.dual, self._mass, positive=False)
 
-    @property
-    def _factor(self) -> float:
-        return (1 + _MIRROR_GROWTH) * sqrt(self.diameter**2 + self.spread / ((self.norm.power - 1) * _MIRROR_GROWTH))
-
-    def regret_bound(self) -> RegretBound:
-        """What the proof paid: l_T Psi + sum d_t."""
-        return RegretBound(self._used_rate * self.spread + self._paid, "l_T Psi + sum d_t", ("every sequence",))
-
     def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
         """(1 + a) sqrt(D^2 + Psi/((p-1) a)) sqrt(sum E|g_t|_q^2)."""
-        return self._factor * sqrt(float(np.sum(sizes**2)))
+        a, psi = _MIRROR_GROWTH, self.spread
+        factor = (1 + a) * sqrt(self.diameter**2 + psi / ((self.norm.power - 1) * a))
+        return factor * sqrt(float(np.sum(sizes**2)))
 
     def _shown(self) -> str:
         return f"{self.domain!r}, {self.norm!r}"
