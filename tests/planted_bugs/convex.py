@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, around, both, swap
-from planted_bugs.crowded import crowded_records
 from planted_bugs.sums import replayed
+from planted_bugs.tested import by_test
 from tacit.algorithms.bandit import bandit_fw
 from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.algorithms.convex import private_ftrl
@@ -22,12 +22,12 @@ from tacit.algorithms.stochastic.objective_perturbation import model_noise, obje
 from tacit.algorithms.stochastic.online_to_batch import norms, online_to_batch
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.integration import model_law, totality
+from tacit.auditing.integration import model_law
 from tacit.auditing.noise_laws import plan_noise
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses.loss import LinearLoss, LogisticLoss, SmoothedHingeLoss, clip_rows, finite_rows
+from tacit.losses.loss import LinearLoss, LogisticLoss, clip_rows, finite_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
@@ -42,6 +42,7 @@ PRIVACY: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 # In float64 privacy rests on clipping; on a lattice the integers are checked once more.
 SIMULATED: dict[str, Any] = {**PRIVACY, "numerics": "float"}
+AT_THE_KINKS = by_test("solvers.test_minimum", "test_no_noise_is_without_a_model")
 
 
 def leader(**target: Any) -> Plan:
@@ -108,13 +109,6 @@ def gibbs() -> Finding:
     line = Convex(domain=Ball(1), loss=LogisticLoss(), horizon=2)
     plan = L2PConvex(line, rate=0.4, regularisation=40.0, force=0.1, clip=0.02)
     return integrated(plan, ((0, 0), (3, 0)))
-
-
-def at_the_kinks() -> Finding:
-    """Objective perturbation of the smoothed hinge, at the noises where its solver was once at a loss."""
-    problem = Stochastic(domain=Ball(1), loss=SmoothedHingeLoss(smoothing=0.01), horizon=100)
-    plan = objective_perturbation.ObjectivePerturbation.calibrate(problem, **PRIVACY)
-    return totality(plan, crowded_records(), np.linspace(-0.592, -0.553, 15).tolist())
 
 
 @around
@@ -340,7 +334,7 @@ CONTROLS: tuple[Control, ...] = (
         "noise quartered (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _quarter_noise), perturbed, fast=False,
     ),
     Control(
-        "a minimiser that raises for some data", "convex", swap(minimum, "_certified", _gives_up), at_the_kinks,
+        "a minimiser that raises for some data", "convex", swap(minimum, "_certified", _gives_up), AT_THE_KINKS,
     ),
     Control(
         "linear term quartered (objective perturbation)", "convex",
@@ -350,7 +344,7 @@ CONTROLS: tuple[Control, ...] = (
         "a limit on switches that reads the losses (CTRL)", "convex",
         swap(coupled.CoupledLearner, "_stopped", _stops_by_the_losses), limited,
     ),
-    Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), at_the_kinks),
+    Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), AT_THE_KINKS),
     Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", no_limit), gibbs, fast=False),
     Control(
         "values not clipped (bandit)", "bandit", swap(BanditLearner, "_check", _raw_value),

@@ -43,11 +43,6 @@ def hedge_plan(mechanism: RunningSum, **changes: Any) -> hedge.HedgeOnSums:
     return replace(hedge.HedgeOnSums(problem, eta=0.1, mechanism=mechanism, privacy=1.0), **changes)
 
 
-def probed(mechanism: RunningSum) -> Finding:
-    """Attack a sum by probing its accumulator."""
-    return attacks.sums(hedge_plan(mechanism))
-
-
 def sampled(mechanism: RunningSum) -> Finding:
     """Attack a sum by the law of the noise that it draws."""
     return sum_noise(hedge_plan(mechanism), Randomness.replayable(1), coordinates=20_000)
@@ -191,8 +186,8 @@ def column(factor: Any) -> Any:
 
 
 CONTROLS: tuple[Control, ...] = (
-    Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: probed(Buffered(STEPS))),
-    Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: probed(LaplaceTree(STEPS, 3))),
+    Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: replayed(hedge_plan(Buffered(STEPS)))),
+    Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: replayed(hedge_plan(LaplaceTree(STEPS, 3)))),
     Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
@@ -200,23 +195,24 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),
-        lambda: probed(Tree(STEPS)),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "nodes read without their noise", "sums", swap(TreeAccumulator, "_advance", _unread_prefix),
-        lambda: probed(Tree(STEPS)),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "off-by-one tree: a level is not counted", "sums",
         swap(Tree, "column_norm", column(lambda self: sqrt(tree_levels(self.steps, 2) - 1))),
-        lambda: probed(Tree(STEPS)),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "column norm without its tail", "sums", swap(Buffered, "column_norm", column(lambda self: 1.0)),
-        lambda: probed(Buffered(STEPS)),
+        lambda: replayed(hedge_plan(Buffered(STEPS))),
     ),
     Control(
-        "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise), lambda: probed(Tree(STEPS)),
+        "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),
