@@ -21,7 +21,7 @@ from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
+from tacit.noise.running_sums import Buffered, Tree
 from tacit.noise.running_sums.accumulators import (
     Accumulator,
     GrowingTreeAccumulator,
@@ -116,12 +116,6 @@ def _redrawn(honest: Any, self: TreeAccumulator, fresh: Any, stretch: float) -> 
 
 
 @around
-def _unread_prefix(honest: Any, self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
-    before, vars(self)["_before"] = vars(self).get("_before", 0.0), fresh
-    return fresh - before  # the node's own noise only: the nodes before it are read without theirs
-
-
-@around
 def _late_noise(honest: Any, self: Accumulator, x: Any, sensitivity: float = 1.0) -> Any:
     """The first sum is read before its noise is there."""
     noisy = honest(self, x, sensitivity)
@@ -187,7 +181,6 @@ def column(factor: Any) -> Any:
 
 CONTROLS: tuple[Control, ...] = (
     Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: replayed(hedge_plan(Buffered(STEPS)))),
-    Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: replayed(hedge_plan(LaplaceTree(STEPS, 3)))),
     Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
@@ -195,10 +188,6 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),
-        lambda: replayed(hedge_plan(Tree(STEPS))),
-    ),
-    Control(
-        "nodes read without their noise", "sums", swap(TreeAccumulator, "_advance", _unread_prefix),
         lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
