@@ -13,9 +13,8 @@ from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
-from tacit.algorithms.arms.phased_arms import PhasedArms
 from tacit.auditing import attacks
-from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
+from tacit.auditing.arms import arms_law, frequencies_of_arms
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
@@ -29,11 +28,6 @@ from tacit.testing.rounds import Case
 def tsallis(batch: int = 1, horizon: int = 3, eta: float = 0.3, **contract: Any) -> ArmPlan:
     """Two arms, three batches."""
     return BatchedTsallis(Arms(n=2, horizon=horizon), 1.0, batch, 0.5, eta, 0.2, **contract)
-
-
-def phased(**contract: Any) -> ArmPlan:
-    """Two arms, one batch each before the first choice."""
-    return PhasedArms(Arms(n=2, horizon=3, adversary="stochastic"), 1.0, 1, **contract)
 
 
 def live(first: int = 1, horizon: int = 3, **contract: Any) -> ArmPlan:
@@ -75,12 +69,6 @@ def _loud_rate(honest: Any) -> Any:
 def _one_round(honest: Any) -> Any:
     """Noise for one round per person, whatever was asked."""
     return property(lambda self: self.epsilon)
-
-
-@around
-def _twice(honest: Any, self: Any, total: int) -> None:
-    self._draws.noisy(total)
-    honest(self, total)
 
 
 @around
@@ -146,11 +134,6 @@ def _cut(honest: Any, self: Any, loss: float) -> int:
     return found + (found and self._total > 0)
 
 
-def _ends(honest: Any) -> Any:
-    """Ends of the release at the scale of the noise."""
-    return property(lambda self: 1 / (self.rate * self.steps))
-
-
 def _stale(honest: Any) -> Any:
     """All arms are drawn from the first law."""
     return lambda self, probabilities: honest(self, probabilities * 0 + 1 / len(probabilities))
@@ -162,16 +145,8 @@ CONTROLS: tuple[Control, ...] = (
         swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(tsallis()),
     ),
     Control(
-        "halved noise (phased arms)", "arms",
-        swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(phased()),
-    ),
-    Control(
         "several rounds per person forgotten (batched Tsallis)", "arms",
         swap(ClippedGeometric, "rate", _one_round), lambda: searched(tsallis(eta=0.2, rounds_per_person=2)),
-    ),
-    Control(
-        "a batch released twice (batched Tsallis)", "arms",
-        swap(BatchedTsallisLearner, "_release", _twice), lambda: searched(tsallis()),
     ),
     Control(
         "a block released twice (live arms)", "arms",
@@ -190,10 +165,6 @@ CONTROLS: tuple[Control, ...] = (
         swap(LiveArmsLearner, "_absorb", _not_a_round), lambda: searched(live(relation="zero-out")), fast=False,
     ),
     Control(
-        "several rounds per person forgotten (live arms)", "arms",
-        swap(ClippedGeometric, "rate", _one_round), lambda: searched(live(rounds_per_person=2)), fast=False,
-    ),
-    Control(
         "a sum that is not reset (batched Tsallis)", "arms",
         swap(BatchedTsallisLearner, "_release", _carried), lambda: searched(tsallis()),
     ),
@@ -208,10 +179,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "losses that add up across rounds (batched Tsallis)", "arms",
         swap(BitLearner, "_step", _cut), lambda: searched(tsallis(batch=2, horizon=4)),
-    ),
-    Control(
-        "ends of the release at the noise's scale", "arms",
-        swap(ClippedGeometric, "overshoot", _ends), lambda: unbiased(tsallis()),
     ),
     Control(
         "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",

@@ -8,55 +8,31 @@ from typing import Any
 import numpy as np
 
 from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.tested import by_test
 from tacit.algorithms.convex.ctrl import coupled, ctrl
 from tacit.algorithms.convex.l2p_convex import measure, proximal
-from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
-from tacit.auditing import integration as keep_probabilities
-from tacit.auditing.draws import law, release
-from tacit.auditing.instances import Instance, alphabet
-from tacit.auditing.report import Finding
 from tacit.domains import Ball, Box
-from tacit.losses.loss import LinearLoss, LogisticLoss, QuadraticLoss
-from tacit.noise.randomness import Randomness
-from tacit.problems import Convex
-from tacit.runtime.plan import Plan
+from tacit.losses.loss import LogisticLoss, QuadraticLoss
 from tacit.runtime.two_chains import TwoChains
 
-GENERAL = Convex(domain=Ball(2), loss=QuadraticLoss(), horizon=6)
-MODEL = Convex(domain=Ball(3), loss=LogisticLoss(), horizon=8)
-THIN = Convex(domain=Box([-1.0, -1e-6], [1.0, 1e-6]), loss=LogisticLoss(), horizon=8)
-BALL = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=4)
-BOX = Convex(domain=Box(np.full(3, -1.0), np.ones(3)), loss=LinearLoss(), horizon=4)
-
-
-def minimiser(problem: Convex, sigma: float = 2.0) -> Plan:
-    """CTRL with wide coins."""
-    slope = problem.lipschitz
-    return ctrl.CTRL(problem, eta=4 / slope, sigma=sigma * slope, force=0.1, log_phi=0.5)
-
-
-def weights(problem: Convex, **changes: Any) -> L2PConvex:
-    """Regularised multiplicative weights with a reference of its own."""
-    plan = L2PConvex(
-        problem, rate=2.0, regularisation=2.0, force=0.3, clip=0.5, reference_force=0.3, sampler_distance=1e-12
-    )
-    return replace(plan, **changes)
-
-
-def described(plan: Plan, draws: int) -> Finding:
-    """Attack the law of draws and coins."""
-    return law(Instance("planted", plan, alphabet(plan)), Randomness.replayable(8), draws=draws)
-
-
-def read_off(plan: Plan) -> Finding:
-    """Attack the probabilities of coins."""
-    return keep_probabilities.coins(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), runs=12)
-
-
-def released() -> Finding:
-    """Attack what CTRL adds to its minimisers."""
-    plan = minimiser(MODEL)
-    return release(Instance("planted", plan, alphabet(plan)), Randomness.replayable(9), draws=120)
+CTRL, GIBBS = "algorithms.convex.ctrl", "algorithms.convex.l2p_convex"
+drawn = by_test(f"{CTRL}.test_draws", "test_draws_are_those_of_the_certificate", QuadraticLoss(), 1400)
+modelled = by_test(f"{CTRL}.test_draws", "test_draws_are_those_of_the_certificate", LogisticLoss(), 300)
+tossed = by_test(f"{CTRL}.test_ctrl", "test_without_losses_the_law_is_the_perturbed_minimiser")
+compared = by_test(f"{CTRL}.test_held_point", "test_coins_know_the_density_ratio", QuadraticLoss(0.5), Ball(2))
+moved = by_test(
+    f"{GIBBS}.test_l2p_convex",
+    "test_one_replaced_loss_moves_the_log_of_the_keep_probability_by_at_most_twice_the_clip",
+)
+coined = by_test(f"{GIBBS}.test_l2p_convex", "test_each_chain_moves_by_coins_of_its_own")
+LAW = "test_draws_in_several_dimensions_have_the_law_of_the_measure"
+fresh = by_test(f"{GIBBS}.test_l2p_convex", LAW, 8, 40.0, 1300)
+wide = by_test(f"{GIBBS}.test_l2p_convex", LAW, 8, 2.0, 1000)
+cut = by_test(f"{GIBBS}.test_proximal", "test_a_truncated_gaussian_law_is_met_and_half_the_steps_are_rejected", "ball")
+rejected = by_test(
+    f"{GIBBS}.test_proximal", "test_rejection_makes_the_law_of_a_kinked_potential_and_its_absence_is_noticed",
+    0.4, Box.cube(2),
+)  # fmt: skip
 
 
 @around
@@ -191,72 +167,45 @@ def _one_coin(honest: Any, self: TwoChains) -> bool:
 
 
 CONTROLS: tuple[Control, ...] = (
+    Control("noise x .9 (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _less_noise), drawn),
     Control(
-        "noise x .9 (CTRL, d = 2)", "convex", swap(ctrl.CTRLLearner, "_deviation", _less_noise),
-        lambda: described(minimiser(GENERAL), 2200), fast=False,
+        "the same noise at every redraw (CTRL)", "convex",
+        swap(coupled.CoupledLearner, "_draw", _same_noise), tossed,
     ),
     Control(
-        "the same noise at every redraw (CTRL, d = 2)", "convex", swap(coupled.CoupledLearner, "_draw", _same_noise),
-        lambda: described(minimiser(GENERAL), 200), fast=False,
+        "a redraw forgets the newest loss (CTRL)", "convex",
+        swap(coupled.CoupledLearner, "_draw", _old_losses), modelled,
     ),
     Control(
-        "a redraw forgets the newest loss (CTRL, d = 3, generalised linear)", "convex",
-        swap(coupled.CoupledLearner, "_draw", _old_losses), lambda: described(minimiser(MODEL, 0.5), 400), fast=False,
+        "coins at the released point, with the barrier there (CTRL)", "convex",
+        swap(coupled.CoupledLearner, "_hold", _barrier_of_release), modelled,
     ),
     Control(
-        "clocks x 1.3 (CTRL, d = 2)", "convex", swap(ctrl.CTRLLearner, "_coins", _slow_clocks),
-        lambda: described(minimiser(GENERAL), 1200), fast=False,
+        "release noise missing (CTRL)", "convex",
+        swap(coupled.CoupledLearner, "_released", _times("_blur", 0.0)), modelled,
+    ),
+    Control("minimiser stopped early (CTRL)", "convex", swap(coupled, "perturbed_minimum", _stops_early), modelled),
+    Control("clocks x 1.3 (CTRL)", "convex", swap(ctrl.CTRLLearner, "_coins", _slow_clocks), tossed),
+    Control("missing forced redraw (CTRL)", "convex", swap(ctrl.CTRLLearner, "_coins", _no_force), tossed),
+    Control("wrong acceptance sign (CTRL)", "convex", swap(coupled.Held, "_gaussian_part", _wrong_sign), compared),
+    Control(
+        "determinant term missing (CTRL)", "convex",
+        swap(coupled.HeldQuadratic, "renew", _no_determinant), compared,
+    ),
+    Control("stale Hessian at a redraw (CTRL)", "convex", swap(coupled.HeldLink, "renew", _stale_hessian), modelled),
+    Control(
+        "temperature x 1.1 (Gibbs)", "convex",
+        swap(measure.ProximalMeasure, "sample", _times("_rate", 1.1)), fresh,
     ),
     Control(
-        "wrong acceptance sign (CTRL, d = 2)", "convex", swap(coupled.Held, "_gaussian_part", _wrong_sign),
-        lambda: read_off(minimiser(GENERAL)),
+        "proximal sampler stopped early (Gibbs)", "convex",
+        swap(proximal.ProximalSampler, "sample", _few_steps), cut,
     ),
     Control(
-        "coins at the released point, with the barrier there (CTRL, thin box)", "convex",
-        swap(coupled.CoupledLearner, "_hold", _barrier_of_release), lambda: read_off(minimiser(THIN)),
+        "every proposal accepted (Gibbs)", "convex",
+        swap(proximal.ProximalSampler, "sample", _always_accepts), rejected,
     ),
-    Control(
-        "stale Hessian at a redraw (CTRL, d = 3, generalised linear)", "convex",
-        swap(coupled.HeldLink, "renew", _stale_hessian), lambda: read_off(minimiser(MODEL)), fast=False,
-    ),
-    Control(
-        "determinant term missing (CTRL, d = 2)", "convex", swap(coupled.HeldQuadratic, "renew", _no_determinant),
-        lambda: read_off(minimiser(GENERAL)),
-    ),
-    Control(
-        "missing forced redraw (CTRL, d = 2)", "convex", swap(ctrl.CTRLLearner, "_coins", _no_force),
-        lambda: read_off(minimiser(GENERAL)),
-    ),
-    Control(
-        "release noise missing (CTRL, d = 3)", "convex",
-        swap(coupled.CoupledLearner, "_released", _times("_blur", 0.0)), released, fast=False,
-    ),
-    Control(
-        "minimiser stopped early (CTRL, d = 3)", "convex", swap(coupled, "perturbed_minimum", _stops_early),
-        released, fast=False,
-    ),
-    Control(
-        "temperature x 1.1 (Gibbs, d = 3)", "convex", swap(measure.ProximalMeasure, "sample", _times("_rate", 1.1)),
-        lambda: described(weights(BOX, force=1.0, regularisation=4.0), 5000), fast=False,
-    ),
-    Control(
-        "proximal sampler stopped early (Gibbs, d = 2)", "convex", swap(proximal.ProximalSampler, "sample", _few_steps),
-        lambda: described(weights(BALL, rate=12.0, regularisation=1 / 6, force=1.0), 300), fast=False,
-    ),
-    Control(
-        "every proposal accepted (Gibbs, d = 2)", "convex", swap(proximal.ProximalSampler, "sample", _always_accepts),
-        lambda: described(weights(BALL, rate=8.0, regularisation=0.5, force=1.0), 1500), fast=False,
-    ),
-    Control(
-        "proposals pulled onto the ball (Gibbs, d = 2)", "convex", swap(proximal._BallKernel, "propose", _projects),
-        lambda: described(weights(BALL, regularisation=0.5), 300), fast=False,
-    ),
-    Control(
-        "ratio reversed (Gibbs, d = 2)", "convex", swap(measure.GibbsMeasure, "log_ratio", _reversed),
-        lambda: read_off(weights(BALL)),
-    ),
-    Control(
-        "the reference moves with the decision (Gibbs, d = 2)", "convex", swap(TwoChains, "decide", _one_coin),
-        lambda: described(weights(BALL), 300), fast=False,
-    ),
+    Control("proposals pulled onto the ball (Gibbs)", "convex", swap(proximal._BallKernel, "propose", _projects), wide),
+    Control("ratio reversed (Gibbs)", "convex", swap(measure.GibbsMeasure, "log_ratio", _reversed), moved),
+    Control("the reference moves with the decision (Gibbs)", "convex", swap(TwoChains, "decide", _one_coin), coined),
 )  # fmt: skip

@@ -25,11 +25,6 @@ def as_arms() -> PolicyArms:
     return PolicyArms(problem, arms)
 
 
-def _whole_budget(honest: Any) -> Any:
-    """Every round of a person spends all that the person has."""
-    return lambda self, batch=1: ClippedGeometric(batch, self.epsilon)
-
-
 @around
 def _reused(honest: Any, self: Any, loss: float | None) -> None:
     """The noise of a round is that of the round before."""
@@ -67,10 +62,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "halved noise (responses)", "policies",
         swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(responses()),
-    ),
-    Control(
-        "several rounds per person forgotten (responses)", "policies",
-        swap(Responses, "release", _whole_budget), lambda: searched(responses(0.5, rounds_per_person=2)),
     ),
     Control(
         "coins reused (responses)", "policies",

@@ -21,7 +21,7 @@ from tacit.auditing.report import Finding
 from tacit.domains import Ball
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
+from tacit.noise.running_sums import Buffered, Tree
 from tacit.noise.running_sums.accumulators import (
     Accumulator,
     GrowingTreeAccumulator,
@@ -41,11 +41,6 @@ def hedge_plan(mechanism: RunningSum, **changes: Any) -> hedge.HedgeOnSums:
     """Hedge on this sum at privacy 1."""
     problem = Experts(n=3, horizon=mechanism.steps + 1)
     return replace(hedge.HedgeOnSums(problem, eta=0.1, mechanism=mechanism, privacy=1.0), **changes)
-
-
-def probed(mechanism: RunningSum) -> Finding:
-    """Attack a sum by probing its accumulator."""
-    return attacks.sums(hedge_plan(mechanism))
 
 
 def sampled(mechanism: RunningSum) -> Finding:
@@ -121,12 +116,6 @@ def _redrawn(honest: Any, self: TreeAccumulator, fresh: Any, stretch: float) -> 
 
 
 @around
-def _unread_prefix(honest: Any, self: TreeAccumulator, fresh: Any, stretch: float) -> Any:
-    before, vars(self)["_before"] = vars(self).get("_before", 0.0), fresh
-    return fresh - before  # the node's own noise only: the nodes before it are read without theirs
-
-
-@around
 def _late_noise(honest: Any, self: Accumulator, x: Any, sensitivity: float = 1.0) -> Any:
     """The first sum is read before its noise is there."""
     noisy = honest(self, x, sensitivity)
@@ -191,8 +180,7 @@ def column(factor: Any) -> Any:
 
 
 CONTROLS: tuple[Control, ...] = (
-    Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: probed(Buffered(STEPS))),
-    Control("noise halved (Laplace tree)", "sums", _scaled(0.5), lambda: probed(LaplaceTree(STEPS, 3))),
+    Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: replayed(hedge_plan(Buffered(STEPS)))),
     Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
     Control(
         "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
@@ -200,23 +188,20 @@ CONTROLS: tuple[Control, ...] = (
     ),
     Control(
         "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),
-        lambda: probed(Tree(STEPS)),
-    ),
-    Control(
-        "nodes read without their noise", "sums", swap(TreeAccumulator, "_advance", _unread_prefix),
-        lambda: probed(Tree(STEPS)),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "off-by-one tree: a level is not counted", "sums",
         swap(Tree, "column_norm", column(lambda self: sqrt(tree_levels(self.steps, 2) - 1))),
-        lambda: probed(Tree(STEPS)),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "column norm without its tail", "sums", swap(Buffered, "column_norm", column(lambda self: 1.0)),
-        lambda: probed(Buffered(STEPS)),
+        lambda: replayed(hedge_plan(Buffered(STEPS))),
     ),
     Control(
-        "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise), lambda: probed(Tree(STEPS)),
+        "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise),
+        lambda: replayed(hedge_plan(Tree(STEPS))),
     ),
     Control(
         "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),

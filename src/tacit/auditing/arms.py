@@ -13,8 +13,6 @@ from __future__ import annotations
 from math import exp, log, tanh
 from typing import Any
 
-import numpy as np
-
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.arms import arm_plan as common
 from tacit.algorithms.arms.arm_plan import ArmPlan
@@ -129,23 +127,6 @@ def _advice(shown: list[int]) -> tuple[int, int]:
     """Recommend by two policies, which disagree by the last decision, if any, and agree every third round."""
     first = shown[-1] if shown else 0
     return (first, first) if len(shown) % 3 == 2 else (first, 1 - first)
-
-
-def unbiased(plan: Plan) -> Finding:
-    """Check whether the release of a batch has the mean of its sum, for each sum, by enumeration of the noise."""
-    assert isinstance(plan, BatchedTsallis)
-    release, worst = plan.loss.release, 0.0
-    q, n = exp(-release.rate), release.steps
-    far = max(1, round(40 / release.rate))
-    z = np.arange(-far, far + 1)
-    law = tanh(release.rate / 2) * q ** np.abs(z).astype(float)
-    for total in {0, n // 2, n}:
-        mean = sum(p * release.value(total + int(shift)) for p, shift in zip(law, z, strict=True))
-        worst = max(worst, abs(float(mean) - total / n))
-    return Finding(
-        "enumerated noise", f"batches of {plan.batch}", "bias of the release", 1e-9, worst, worst > 1e-9,
-        detail="the mean of the release is not that of the batch", check=True,
-    )  # fmt: skip
 
 
 def frequencies_of_arms(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:

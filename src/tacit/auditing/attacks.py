@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,7 @@ from tacit.auditing.script import NUMERICAL_SLACK, Law, transcript_law
 from tacit.auditing.tapes import (
     SOLVE_SLACK,
     LatticePlan,
-    SummingPlan,
     certified_loss,
-    exact_loss,
     extreme_pair,
     moved_draws,
     paid_move,
@@ -62,14 +59,6 @@ def exact(
     )
 
 
-def sums(plan: Plan) -> Finding:
-    """Probe the shipped accumulator: the exact mu or epsilon of one step of unit size."""
-    assert isinstance(plan, SummingPlan)
-    mechanism, privacy = plan.mechanism, plan.privacy
-    measured = exact_loss(mechanism, mechanism.scale(privacy))
-    return _noise_finding("probed sums", f"{mechanism}", privacy, measured, mechanism.noise != "gaussian")
-
-
 def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Finding:
     """Compare how far draws of integer sums must move to release the same on a neighbour with what was paid for."""
     assert isinstance(plan, LatticePlan)
@@ -102,14 +91,11 @@ def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) 
         result = replay_noise(plan, stream, neighbour, generator)
         if result.loss > worst:
             worst, reason, seen = result.loss, result.reason, (tuple(stream), tuple(neighbour))
-    found = _noise_finding("replay", instance.label, promised, worst, isinstance(plan.guarantee.curve, Pure))
-    return replace(found, detail=reason or found.detail, stream=seen[0], neighbour=seen[1])
-
-
-def _noise_finding(method: str, label: str, promised: float, measured: float, pure: bool) -> Finding:
+    quantity = "epsilon" if isinstance(plan.guarantee.curve, Pure) else "mu"
+    detail = reason or "the inputs of the mechanisms differ by more than their noise was made for"
     return Finding(
-        method, label, "epsilon" if pure else "mu", promised, measured, measured > promised * (1 + SOLVE_SLACK),
-        detail="the inputs of the mechanisms differ by more than their noise was made for",
+        "replay", instance.label, quantity, promised, worst, worst > promised * (1 + SOLVE_SLACK), detail=detail,
+        stream=seen[0], neighbour=seen[1],
     )  # fmt: skip
 
 

@@ -202,12 +202,11 @@ class Instance:
     label: str
     plan: Plan
     alphabet: Alphabet
-    effort: int = 0
 
     @classmethod
     def of(cls, small: SmallInstance) -> Instance:
         """Give the plan's instance with the feedback of its problem."""
-        return cls(small.label, small.plan, alphabet(small.plan), small.effort)
+        return cls(small.label, small.plan, alphabet(small.plan))
 
 
 def instances(plan: Plan, attack: Attack) -> list[Instance]:

@@ -2,41 +2,33 @@
 
 In one dimension a draw has a density that the learner's own state determines. With Gauss-Legendre nodes in place of the
 draw, the enumeration of `tacit.auditing.script` integrates the hockey stick over all draws of the transcript. Only
-"draw from this density" is taken on trust, and tested by draws.py.
+"draw from this density" is taken on trust.
 
-- `coins`: a coin keeps a point exactly if an exponential clock outlives a hazard. The hazard is read off the
-  comparison, or by asking the learner's own scan again with other clocks, on copies, and compared with the claim.
+- `interval_law`: a coin keeps a point exactly if an exponential clock outlives a hazard. The hazard is found by asking
+  the learner's own scan again with other clocks, on copies.
 - `model_law`: the minimiser of J(x) + Z x is at x exactly if the noise is Z = -J'(x), so its density is that of the
   noise at -J'(x), times J''(x).
-- `totality`: every noise must give a model. Whether a release fails is released too, so a failure is a violation. The
-  minimiser is found a second time, by halving an interval with exactly rounded sums of the loss's own gradients.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from math import exp, expm1, fsum, inf
+from math import exp, expm1, inf
 from typing import Any
 
 import numpy as np
 
 from tacit.algorithms.convex.ctrl import coupled
 from tacit.algorithms.convex.l2p_convex import measure
-from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvexLearner
 from tacit.algorithms.stochastic.objective_perturbation import model_noise
-from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
     ObjectivePerturbation,
     ObjectivePerturbationLearner,
 )
 from tacit.algorithms.stochastic.online_to_batch import norms
-from tacit.auditing.attacks import random_stream
-from tacit.auditing.claimed_laws import Reading, claim_of, read, recorded_minima, stepwise
-from tacit.auditing.instances import Instance
-from tacit.auditing.report import Finding
 from tacit.auditing.script import (
     Feedback,
     Law,
@@ -48,61 +40,12 @@ from tacit.auditing.script import (
     swapped,
     transcript_law,
 )
-from tacit.errors import TacitError
-from tacit.losses.loss import RowLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
-from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums.accumulators import FloatNoise
 from tacit.noise.sampler_bounds import WIDE_SIGMA
 from tacit.noise.source import PooledNoise
-from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.solvers.minimum import Minimum
 from tacit.validation import FloatArray
-
-TOLERANCE = 1e-7
-"""Of a probability: bisection and the rounding of incremental updates."""
-
-
-def coins(instance: Instance, source: Randomness, *, runs: int, rounds: int = 8) -> Finding:
-    """Compute the largest difference between the learner's keep probability and the claimed one, over all coins."""
-    plan = instance.plan
-    worst, tossed, seen = 0.0, 0, ()
-    for run in range(runs):
-        stream = random_stream(instance, source.stream(f"neighbours {run}"))[:rounds]
-        hazards: list[float] = []
-        with metered(hazards), recorded_minima() as minima:
-            learner = plan.start(source.child(run))
-            _listen(learner, hazards)
-            transcript = replace(stepwise(learner, stream), minima=tuple(minima))
-        reading = Reading()
-        read(claim_of(plan, stream), transcript, reading)
-        claimed = [exp(toss.log_keep) for toss in reading.tosses if not toss.reference]
-        # The last coin of a run is tossed but its outcome is never played.
-        gaps = [abs(exp(-read_off) - keep) for read_off, keep in zip(hazards, claimed, strict=False)]
-        tossed += len(gaps)
-        if max(gaps, default=0.0) > worst:
-            worst, seen = max(gaps), tuple(stream)
-    return Finding(
-        "coins", f"{instance.label}, {tossed} coins", "largest difference of a keep probability", TOLERANCE, worst,
-        worst > TOLERANCE, detail="a coin does not have its claimed probability", stream=seen, check=True,
-    )  # fmt: skip
-
-
-@contextmanager
-def metered(hazards: list[float]) -> Iterator[None]:
-    """Let scans of single rounds note the hazard of their coin."""
-
-    def wrapped(honest: Any) -> Any:
-        def scan(self: coupled.Held, rows: FloatArray, tosses: coupled.Coins) -> int:
-            if len(rows) == 1 and np.isfinite(tosses.clocks[0]):
-                hazards.append(hazard(honest, self, rows, tosses))
-            return int(honest(self, rows, tosses))
-
-        return scan
-
-    with swapped(*((kind, "scan", wrapped(kind.scan)) for kind in coupled.KINDS.values())):
-        yield
 
 
 def hazard(honest: Any, state: coupled.Held, rows: FloatArray, tosses: coupled.Coins) -> float:
@@ -113,34 +56,6 @@ def hazard(honest: Any, state: coupled.Held, rows: FloatArray, tosses: coupled.C
         kept = honest(copy.deepcopy(state), rows, replace(tosses, clocks=np.array([middle])))
         low, high = (low, middle) if kept else (middle, high)
     return high
-
-
-def _listen(learner: Learner, hazards: list[float]) -> None:
-    """Let the clock of the two-chain rule note the hazard with which the clock is compared."""
-    if isinstance(learner, L2PConvexLearner):
-        streams: dict[str, Any] = learner._streams
-        streams["keep"] = _Listening(streams["keep"], hazards)
-
-
-class _Listening:
-    """A stream whose clocks note what they are compared with."""
-
-    def __init__(self, stream: np.random.Generator, hazards: list[float]) -> None:
-        self._stream, self._hazards = stream, hazards
-
-    def standard_exponential(self) -> _Clock:
-        return _Clock(self._stream.standard_exponential(), self._hazards)
-
-
-class _Clock:
-    """A clock that notes its hazard."""
-
-    def __init__(self, time: float, hazards: list[float]) -> None:
-        self._time, self._hazards = time, hazards
-
-    def __le__(self, hazard: float) -> bool:
-        self._hazards.append(max(0.0, float(hazard)))
-        return self._time <= hazard
 
 
 NODES = 8
@@ -315,64 +230,3 @@ def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
     )
     with swapped(*swaps), lattice_noise(1.0):
         yield
-
-
-# An interval around a slope of exactly 0 has a width too.
-_NOT_EMPTY = 1e-300
-
-
-def totality(plan: Plan, records: Any, noises: Sequence[float]) -> Finding:
-    """Check models of these records at these noises (in units of the plan's own), without the protection."""
-    assert isinstance(plan, ObjectivePerturbation)
-    loss = plan.problem.loss
-    assert isinstance(loss, RowLoss)
-    rows = loss.pack(records, 1, many=True)
-    rows[:, :-1] *= SHRUNK
-    farthest, failed = 0.0, 0
-    for noise in noises:
-        found = _model(plan, records, noise)
-        if found is None:
-            failed += 1
-        else:
-            exact = minimiser(loss, rows, plan.regularisation, plan.noise_scale * noise)
-            farthest = max(farthest, abs(found - exact) / plan.accuracy)
-    label = f"{len(rows)} records in one dimension, {len(noises)} noises"
-    if failed:
-        return Finding(
-            "minimisers", label, "noises without a model", 0.0, float(failed), True,
-            detail="whether a model can be released depends on the data", check=True,
-        )  # fmt: skip
-    return Finding(
-        "minimisers", label, "distance from the minimiser over the certified one", 1.0, farthest, farthest > 1,
-        detail="a minimiser is not as close as was certified", check=True,
-    )  # fmt: skip
-
-
-def minimiser(loss: RowLoss, rows: FloatArray, ridge: float, noise: float) -> float:
-    """Find where the slope of the losses, the ridge and the noise add up to nothing."""
-
-    def slope(x: float) -> float:
-        return fsum([*loss.gradients(np.array([x]), rows)[:, 0].tolist(), ridge * x, noise])
-
-    reach = (abs(slope(0.0)) + _NOT_EMPTY) / ridge
-    low, high = -reach, reach
-    while low < (middle := low + (high - low) / 2) < high:
-        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
-    return low
-
-
-def _model(plan: ObjectivePerturbation, records: Any, noise: float) -> float | None:
-    """Give the minimiser that the shipped learner releases, or None if it releases nothing."""
-    learner = plan.start(Randomness.replayable(0))
-    assert isinstance(learner, ObjectivePerturbationLearner)
-    learner.run(records)
-    drawn = iter([np.array([noise]), np.zeros(1)])  # the noise, and no protection
-
-    def draw(*_: Any) -> FloatArray:
-        return next(drawn)
-
-    with swapped((FloatNoise, "draw", draw)), lattice_noise(noise):
-        try:
-            return float(learner.release()[0])
-        except TacitError:
-            return None

@@ -24,7 +24,7 @@ from tacit.auditing.report import Finding
 from tacit.auditing.statistics import FAILURE, Surprise, coin_surprise, normal_surprises, worst_surprise
 from tacit.auditing.tapes import LatticePlan, SummingPlan
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums.accumulators import Draws, unit_noise
+from tacit.noise.running_sums.accumulators import Draws
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Stochastic
 from tacit.runtime.plan import Plan
@@ -58,18 +58,6 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     if isinstance(learner, OnlineToBatchLearner):
         norm, noise = learner.plan.norm, learner.noise
     return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
-
-
-def cube_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
-    """Test the noise that hides the losses of a plan against the density exp(-max |z_j|/scale)."""
-    grid: Grid = plan.grid  # type: ignore[attr-defined]
-    dimension = grid.records.dimension
-    if grid.units:
-        vectors = _lattice(grid, source, coordinates)
-    else:
-        vectors = _vectors(unit_noise("cube", source.stream("noise"), dimension), dimension, coordinates)
-    tests = surprises(vectors, "cube")
-    return _finding("cube noise", f"{dimension} dimensions", tests, coordinates, "the density exp(-max |z|)")
 
 
 def norm_noise(noise: Draws, norm: Norm, dimension: int, *, coordinates: int) -> Finding:

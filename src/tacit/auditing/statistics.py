@@ -36,11 +36,8 @@ def worst_surprise(surprises: list[Surprise], failure: float) -> tuple[Surprise,
     return max(surprises, key=lambda surprise: surprise.value), -log10(failure / len(surprises))
 
 
-def normal_surprises(normals: FloatArray, label: str, slack: float = 0.0) -> list[Surprise]:
-    """Test that the rows, in the order of their draws, are independent standard normal vectors.
-
-    `slack` is the error in probability with which the rows are known (of a quadrature); distances are judged after it.
-    """
+def normal_surprises(normals: FloatArray, label: str) -> list[Surprise]:
+    """Test that the rows, in the order of their draws, are independent standard normal vectors."""
     n, d = normals.shape
     squares = np.einsum("ij,ij->i", normals, normals)
     total, mean = float(squares.sum()), normals.mean(axis=0)
@@ -54,8 +51,8 @@ def normal_surprises(normals: FloatArray, label: str, slack: float = 0.0) -> lis
     return [
         Surprise(f"scale of {label}", _surprise(2 * min(below, above))),
         Surprise(f"mean of {label}", _surprise(float(chdtrc(d, n * float(mean @ mean))))),
-        Surprise(f"coordinates of {label}", _distance_surprise(ndtr(normals).ravel(), slack)),
-        Surprise(f"lengths of {label}", _distance_surprise(chdtr(d, squares), d * slack)),
+        Surprise(f"coordinates of {label}", _distance_surprise(ndtr(normals).ravel())),
+        Surprise(f"lengths of {label}", _distance_surprise(chdtr(d, squares))),
         Surprise(f"dependence of {label}", _surprise(2 * min(left, 1 - left))),
     ]
 
@@ -81,17 +78,18 @@ def coin_surprise(kept: NDArray[np.bool_], keep: FloatArray, weights: FloatArray
     return Surprise(label, min(MOST, float(logsumexp(wealth) - log(wealth.size)) / log(10)))
 
 
-def _distance_surprise(uniform: FloatArray, slack: float) -> float:
+def _distance_surprise(uniform: FloatArray) -> float:
     """Compute the largest distance of the empirical law from the uniform one: P[distance > s] <= 2 e^{-2 n s^2}."""
     n = uniform.size
     ordered = np.sort(uniform)
     steps = np.arange(n + 1) / n
     distance = max(float(np.max(steps[1:] - ordered)), float(np.max(ordered - steps[:-1])))
-    return min(MOST, max(0.0, (2 * n * max(0.0, distance - slack) ** 2 - log(2)) / log(10)))
+    return min(MOST, max(0.0, (2 * n * distance**2 - log(2)) / log(10)))
 
 
 def _surprise(probability: float) -> float:
-    return MOST if probability <= 10.0**-MOST else max(0.0, -log10(probability))
+    # What is no number is no draw of any law.
+    return max(0.0, -log10(probability)) if probability > 10.0**-MOST else MOST
 
 
 FAILURE = 1e-7

@@ -114,13 +114,6 @@ def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float]
         draws = 2 * source.calls  # more than one fresh noise a step: probe again with room for all
 
 
-def exact_loss(mechanism: RunningSum, scale: float, sensitivity: float = 1.0) -> float:
-    """Compute the exact mu or epsilon of the worst single step whose vector moves by `sensitivity` in its norm."""
-    answer = response(mechanism, scale)
-    unit = np.eye(mechanism.steps)
-    return max((answer.loss(sensitivity * unit[:, [step]]) for step in range(mechanism.steps)), default=0.0)
-
-
 class _UnitNoises:
     """The i-th draw is the i-th unit vector."""
 

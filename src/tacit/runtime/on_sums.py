@@ -123,7 +123,7 @@ def private_sum(
     return sums, gaussian_mu(target.epsilon, target.delta) if sums.noise == "gaussian" else target.epsilon
 
 
-def sum_instances(small: PrivatePlan, steps: int, *more: Attack) -> tuple[SmallInstance, ...]:
-    """Attacks on a running sum of so many steps, on what reaches it, and more of them."""
-    kinds: tuple[Attack, ...] = ("running sum", "replayed noise", *more) if steps else ("replayed noise",)
+def sum_instances(small: PrivatePlan, steps: int) -> tuple[SmallInstance, ...]:
+    """Attacks on a running sum of so many steps, and on what reaches it."""
+    kinds: tuple[Attack, ...] = ("running sum", "replayed noise") if steps else ("replayed noise",)
     return tuple(SmallInstance(kind, f"own privacy, T={small.horizon}", small) for kind in kinds)

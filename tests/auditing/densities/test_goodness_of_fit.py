@@ -41,8 +41,9 @@ def test_each_test_sees_what_it_is_for(name, change):
     assert surprises(change(normals))[name] > limit
 
 
-def test_noise_that_is_not_there_at_all():
+def test_noise_that_is_not_there_or_no_number():
     assert surprises(np.zeros((50, 2)))["scale of draws"] == MOST
+    assert surprises(np.full((50, 2), np.nan))["scale of draws"] == MOST
 
 
 def test_bets_on_coins():

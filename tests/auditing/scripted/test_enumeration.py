@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from exact.experts_law import Batches, lazy_law, scheduled_law, two_chain_law
 from tacit import REPLACE, ZERO_OUT, Experts, Randomness, Tracking
 from tacit.algorithms import (
     L2P,
@@ -46,38 +45,10 @@ def feedback_of(plan):
     return alphabet(plan).stream((STREAM * 2)[: plan.horizon])
 
 
-def deltas(law, other):
-    return ExactCurve.of(law, other).deltas([0.0, 0.1, 0.3, 1.0])
-
-
 @pytest.mark.parametrize("plan", PLANS, ids=lambda plan: plan.algorithm)
 def test_real_runs_have_the_enumerated_law(plan):
     assert sum(transcript_law(plan, feedback_of(plan)).values()) == pytest.approx(1.0, abs=1e-12)
     assert not frequencies(instance_of(plan), feedback_of(plan), 1, runs=600).violation
-
-
-@pytest.mark.parametrize("relative", [True, False])
-def test_lazy_experts_agree_with_the_law_on_paper(relative):
-    """Two independent roads: the scripted learner, and recursions on probabilities."""
-    kinds = Batches(2)
-    plan = LazyExperts(Experts(n=2, horizon=5), eta=0.3, force=0.3, relative=relative)
-    letters = alphabet(plan)
-    streams = np.array([[1, 2, 3, 1], [1, 1, 3, 1], [0, 3, 2, 2]])
-    law, _ = lazy_law(kinds, streams, eta=0.3, force=0.3, relative=relative)
-    shipped = [transcript_law(plan, letters.stream([*row, 0])) for row in streams.tolist()]
-    for i, j in ((0, 1), (0, 2)):
-        np.testing.assert_allclose(deltas(shipped[i], shipped[j]), ExactCurve(law[i], law[j]).deltas([0, 0.1, 0.3, 1]))
-
-
-def test_l2p_and_the_schedule_agree_with_the_law_on_paper():
-    kinds, streams = Batches(2), np.array([[1, 2], [1, 1]])
-    letters = alphabet(PLANS[3])
-    for plan, (law, _) in (
-        (PLANS[3], two_chain_law(kinds, streams, eta=0.5, force=0.2, reference_force=0.3)),
-        (ScheduledExperts(Experts(n=2, horizon=3), eta=0.7), scheduled_law(kinds, streams, eta=0.7)),
-    ):
-        shipped = [transcript_law(plan, letters.stream([*row, 0])) for row in streams.tolist()]
-        np.testing.assert_allclose(deltas(*shipped), ExactCurve(law[0], law[1]).deltas([0, 0.1, 0.3, 1]), atol=1e-12)
 
 
 def test_the_search_finds_the_known_worst_pair():

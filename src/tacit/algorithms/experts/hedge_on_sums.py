@@ -163,7 +163,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         mechanism = replace(self.mechanism, steps=rounds - 1)
         n = min(8, self.problem.n) if self.matrix is None else self.problem.n
         small = self._resized(rounds, n=n, mechanism=mechanism)
-        return sum_instances(small, rounds - 1, *(("cube noise",) if mechanism.noise == "cube" else ()))
+        return sum_instances(small, rounds - 1)
 
     def _learner(self, randomness: Randomness) -> HedgeOnSumsLearner:
         return HedgeOnSumsLearner(self, randomness)

@@ -25,7 +25,7 @@ from tacit.noise.running_sums.accumulators import LossRecords, unit_variance
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Experts
 from tacit.runtime.rate_search import LEAST_COMPLEXITY
-from tacit.runtime.small_instances import FEW_ROUNDS, Attack, SmallInstance
+from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
 from tacit.validation import FloatArray, IntArray
 
 # Sequences are counted term by term up to so many switches; beyond that the largest term is multiplied.
@@ -217,8 +217,7 @@ class BatchPlan(ExpertPlan):
         """Few rounds and experts at the plan's own noise, for the attacks on it."""
         rounds = min(FEW_ROUNDS, self.rounds)
         small = self._resized(rounds, n=min(8, self.problem.n), **changes)
-        kinds: tuple[Attack, ...] = ("replayed noise", "cube noise") if self.noise == "cube" else ("replayed noise",)
-        return tuple(SmallInstance(kind, f"own privacy, T={rounds}", small) for kind in kinds)
+        return (SmallInstance("replayed noise", f"own privacy, T={rounds}", small),)
 
 
 class BatchLearner(ExpertLearner):

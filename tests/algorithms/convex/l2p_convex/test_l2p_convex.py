@@ -5,9 +5,11 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from scipy.special import gammainc, ndtri
 
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
-from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, rounded_count
+from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, ProximalMeasure, rounded_count
+from tacit.auditing.statistics import normal_surprises, worst_surprise
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import AbsoluteLoss, ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
@@ -136,6 +138,7 @@ def test_one_replaced_loss_moves_the_log_of_the_keep_probability_by_at_most_twic
     changed = rows.copy()
     changed[2] = loss.pack(([1.0], -1.0), 1, many=False)[0]
     moved.append(abs(ratio(rows, *ends) - ratio(changed, *ends)))
+    assert ratio(rows, *ends) == pytest.approx(batch * clip)  # the decision fits these rows, the reference does not
     assert max(moved) <= 2 * clip * (1 + 1e-12)
     assert max(moved) > 1.99 * clip  # the bound is reached
 
@@ -191,6 +194,30 @@ def test_the_law_of_a_late_decision_is_the_measure_itself():
     limit = sqrt(log(2 / 1e-6) / (2 * count))  # exceeded by the right law with probability at most 1e-6
     assert gap(rounds - 1) < limit
     assert gap(1) > limit
+
+
+@pytest.mark.parametrize(("dimension", "spread", "count"), [(8, 40.0, 1300), (8, 2.0, 1000)])
+def test_draws_in_several_dimensions_have_the_law_of_the_measure(dimension, spread, count):
+    """Without losses |x|^2 has a Gamma law that the ball cuts off; the sampler's distance is far below what is seen."""
+    made, generator = problem(dimension, loss=LinearLoss()), Randomness.replayable(1).stream("draw")
+    measure = ProximalMeasure(made, made.loss, 1.0, spread, 1e-9)
+    squares = [float(np.sum(measure.sample(generator) ** 2)) for _ in range(count)]
+    below = gammainc(dimension / 2, spread * np.array(squares)) / gammainc(dimension / 2, spread)
+    worst, limit = worst_surprise(normal_surprises(ndtri(below)[:, None], "draws"), 1e-6)
+    assert worst.value < limit, worst
+
+
+def test_each_chain_moves_by_coins_of_its_own():
+    rounds = 300
+    made = Convex(domain=Ball(1), loss=LinearLoss(), horizon=rounds)
+    plan = lazy(made, rate=1.0, regularisation=1.0, force=0.3, clip=0.1, reference_force=0.4, batch=1)
+    learner, seen = plan.start(Randomness.replayable(1)), []
+    for _ in range(rounds):
+        seen.append((float(learner.play()[0]), float(learner.reference[0])))
+        learner.observe(np.zeros(1))
+    moved, beside = (np.diff(seen, axis=0) != 0).T
+    for happened, chance in ((moved, 1 - 0.7 * np.exp(-0.1)), (beside, 0.4), (beside[moved], 0.4)):
+        assert abs(happened.mean() - chance) < 4.9 * np.sqrt(chance * (1 - chance) / len(happened))
 
 
 def measured(plan, features, labels, seeds):

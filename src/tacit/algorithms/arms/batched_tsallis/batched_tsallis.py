@@ -124,11 +124,10 @@ class BatchedTsallis(ArmPlan):
         return cls(problem, target.epsilon, *parameters, missing=missing, **pure(target))
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
-        """Give two arms with batches of one round, and the plan's own batches, whose release has no bias."""
+        """Give two arms with batches of one round."""
         own = {"batch": 1, "power": 0.5, "eta": 0.05, "kappa": 0.1, "lowering": 0.0}
         loud = {**own, "epsilon": 1.0, "eta": 0.3, "kappa": 0.2}
-        biased = SmallInstance("unbiased release", f"batches of {self.batch}", self)
-        return (*self._enumerable(loud, own), biased)
+        return self._enumerable(loud, own)
 
     def _learner(self, randomness: Randomness) -> BatchedTsallisLearner:
         return BatchedTsallisLearner(self, randomness)

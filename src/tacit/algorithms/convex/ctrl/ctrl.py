@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, inf, log, log1p, sqrt
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -39,7 +39,7 @@ from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.plan import PrivatePlan
-from tacit.runtime.small_instances import SmallInstance, described, few_dimensions, on_interval
+from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
 from tacit.solvers.minimum import TRUNCATION
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive
@@ -195,28 +195,12 @@ class CTRL(ConvexPlan, PrivatePlan):
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
-        """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
+        """Give an interval, where draws are integrated."""
         limit = None if self.max_switches is None else 1  # it binds
         line = replace(
             self, problem=on_interval(self.problem), eta=0.5, sigma=20.0, force=0.3, log_phi=0.1, max_switches=limit
         )
-        # Wide coins, noise of the size of two gradients, a regulariser that leaves curvature to the losses. The longer
-        # the horizon, the less the barrier weighs; a few of its rounds are played.
-        loud = self._loud(min(1_000, max(6, self.rounds)), eta=4.0, sigma=2.0, force=0.1, log_phi=0.5)
-        label = described("loud parameters", loud.problem)
-        return (
-            SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),
-            SmallInstance("draws", label, loud, effort=max(1_500, 5_000 // loud.domain.hull_dimension)),
-            SmallInstance("minimisers", label, loud),
-            SmallInstance("keep probabilities", label, loud),
-        )
-
-    def _loud(self, rounds: int, eta: float, sigma: float, **coins: Any) -> Self:
-        """In few dimensions, with parameters in units of the domain and of a gradient."""
-        problem = few_dimensions(self.problem, rounds)
-        size, slope = problem.domain.radius, problem.lipschitz
-        loud = {"eta": eta * size / slope, "sigma": sigma * slope, "max_switches": None, **coins}
-        return replace(self, problem=problem, **loud)
+        return (SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),)
 
     def _learner(self, randomness: Randomness) -> CTRLLearner:
         return CTRLLearner(self, randomness)

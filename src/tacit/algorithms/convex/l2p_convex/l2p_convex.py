@@ -37,7 +37,7 @@ from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.rate_search import RateSearch, best_batch, best_near, tosses
-from tacit.runtime.small_instances import SmallInstance, described, few_dimensions, on_interval
+from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
 from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid
@@ -209,23 +209,10 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return make(smoothing=width, work_limit=work_limit)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
-        """Give an interval, where draws are integrated, and few dimensions, where draws and coins are tested."""
-        coins = {} if self.force == 1 else {"force": 0.3, "batch": min(2, self.batch)}
-        coins |= {"reference_force": 0.3} if self.reference_force > 0 else {}
-        line = replace(self, problem=on_interval(self.problem), **{**coins, **INTERVAL})
-        problem = few_dimensions(self.problem, rounds=4)
-        loud = replace(self, problem=problem, **{**FRESH, **coins, **loud_parameters(problem)})
-        label = described("loud parameters", problem)
-        found = [
-            SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),
-            SmallInstance("draws", label, loud, effort=max(1_500, 18_000 // problem.domain.hull_dimension)),
-        ]
-        if self.force < 1:
-            found.append(SmallInstance("keep probabilities", label, loud))
-        if problem.domain.dimension > 1 and 0 < problem.smoothness < np.inf:
-            steep = replace(loud, **FRESH, **steep_parameters(problem))
-            found.append(SmallInstance("draws", described("steep losses", problem), steep, effort=300))
-        return tuple(found)
+        """Give an interval, where draws are integrated."""
+        reference: dict[str, Any] = {"reference_force": 0.3} if self.reference_force > 0 else {}
+        line = replace(self, problem=on_interval(self.problem), **reference, **INTERVAL)
+        return (SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),)
 
     def _learner(self, randomness: Randomness) -> L2PConvexLearner:
         loss = self.sampled.loss
@@ -411,29 +398,10 @@ class _Search:
         return scale
 
 
-# A fresh draw after every round, no coins.
-FRESH: dict[str, Any] = {"force": 1.0, "batch": 1, "reference_force": 0.0}
 # On an interval: a clip that binds, and draws that say little, so that the coins are what is attacked.
 INTERVAL: dict[str, Any] = {
     "rate": 0.4, "regularisation": 40.0, "force": 0.1, "clip": 0.02, "batch": 1, "sampler_distance": 0.0,
 }  # fmt: skip
-
-
-def loud_parameters(problem: Convex) -> dict[str, Any]:
-    """A law about a third as wide as the domain, which every loss moves by a quarter of it."""
-    size, slope = problem.domain.radius, problem.lipschitz
-    exact = problem.domain.dimension == 1
-    return {
-        "rate": 2 / (slope * size), "regularisation": 2 * slope / size, "clip": 0.5,
-        "sampler_distance": 0.0 if exact else 1e-12,
-    }  # fmt: skip
-
-
-def steep_parameters(problem: Convex) -> dict[str, Any]:
-    """Losses three times as curved as the regulariser: the sampler needs many short steps."""
-    regularisation = 4 * problem.smoothness / 6
-    rate = 2 / (regularisation * problem.domain.radius**2)
-    return {"rate": rate, "regularisation": regularisation, "sampler_distance": 1e-10}
 
 
 class Tuning(NamedTuple):

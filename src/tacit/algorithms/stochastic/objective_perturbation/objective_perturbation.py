@@ -256,10 +256,9 @@ class ObjectivePerturbation(FinalModelPlan):
         """Give a model of three records in one dimension; pure plans draw noise with the density of a norm."""
         line = replace(self.problem, domain=Ball(1, radius=self.problem.domain.radius), horizon=3)
         target = Target(self.guarantee.epsilon(), self.delta, self.relation, numerics=self.numerics)
-        label = "own privacy, one dimension, three records"
         small = type(self).calibrate_for(line, target)
-        found = (SmallInstance("integrated model", label, small), SmallInstance("many noises", label, small))
-        return (*found, SmallInstance("norm noise", "own dimension", self)) if self.pure else found
+        found = SmallInstance("integrated model", "own privacy, one dimension, three records", small)
+        return (found, SmallInstance("norm noise", "own dimension", self)) if self.pure else (found,)
 
     def _learner(self, randomness: Randomness) -> ObjectivePerturbationLearner:
         return ObjectivePerturbationLearner(self, randomness)
