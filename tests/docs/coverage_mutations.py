@@ -119,11 +119,14 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tacit.algorithms.lipschitz.lipschitz_grid": {
         "ctrl:Theorem 14": ("return 1.5 - 2.0 ** (-self.bits - 1)", "return 1.0 - 2.0 ** (-self.bits - 1)"),
+        "ctrl:Lemma 16": ("np.subtract(grid[child], grid[parent]", "np.subtract(grid[parent], grid[child]"),
+        "ctrl:Lemma 30": (
+            "np.cumsum(coefficients) - coefficients[0]",
+            "np.cumsum(coefficients[::-1]) - coefficients[0]",
+        ),
     },
     "tacit.algorithms.experts.hedge_on_sums": {
         "ctrl:Theorem 15": ("log(n) / eta + eta * rounds / 8 + noise", "log(n) / eta + eta * rounds / 8 + noise / 2"),
-        "ctrl:Lemma 16": ("clip_rows(product[None], norm)[0]", "clip_rows(product[None], 2 * norm)[0]"),
-        "ctrl:Lemma 30": ("np.asarray(self.inverse @ sums)", "np.asarray(self.matrix.T @ sums)"),
     },
     "tacit.accounting.composition": {
         "ctrl:Lemma 17": (
