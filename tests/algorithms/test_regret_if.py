@@ -69,14 +69,3 @@ def test_without_a_proof_for_gaps_the_certificate_itself_is_given():
     shifts = tacit.Tracking(n=3, horizon=100, switches=2, adversary="stochastic")
     moving = tacit.algorithms.LimitedUpdates.calibrate(shifts, epsilon=1.0, delta=0.0)
     assert moving.regret_if(0.1) == moving.regret_bound
-
-
-def test_phased_arms_that_use_no_data_say_so():
-    problem = Arms(n=20, horizon=1000)
-    assert not PhasedArms(problem, 0.5, 50).uses_data
-    planned = PhasedArms.calibrate(problem, epsilon=0.01, delta=0.0)
-    assert planned.uses_data
-    assert planned.first <= 25
-    assert float(planned.regret_bound) == 1000.0, "no more than anybody can lose"
-    with pytest.raises(tacit.PrivacyError, match="would use no data"):
-        tacit.plan(Arms(n=5, horizon=5), epsilon=1.0, delta=0.0, algorithms=["PhasedArms"])

@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import replace
-from inspect import signature
 from math import inf
 
 import pytest
@@ -17,7 +16,6 @@ from tacit.losses import LogisticLoss
 from tacit.noise.running_sums import Tree
 from tacit.planning.catalogue import algorithms_for
 from tacit.planning.planner import CATALOGUE
-from tacit.runtime.plan import PrivatePlan, check_options
 from tacit.runtime.target import RegretBound
 
 EVERY = [(PROBLEMS[kind], algorithm) for kind, algorithms in CATALOGUE.items() for algorithm in algorithms]
@@ -29,24 +27,6 @@ def test_misspelt_options_are_refused_with_the_allowed_names(problem, algorithm)
     """They were swallowed: L2P took nonsense=3."""
     with pytest.raises(InvalidInput, match=rf"options of {algorithm.__name__}.calibrate .* Got 'nonsense' instead"):
         algorithm.calibrate(problem, epsilon=1.0, delta=1e-6, nonsense=3)
-
-
-@every
-def test_options_are_named_one_by_one(problem, algorithm):
-    kinds = {parameter.kind for parameter in signature(algorithm._calibrate).parameters.values()}
-    assert kinds <= {kind for kind in kinds if kind.name in ("POSITIONAL_OR_KEYWORD", "KEYWORD_ONLY")}
-
-
-@every
-def test_every_plan_says_which_streams_it_releases(problem, algorithm):
-    assert isinstance(algorithm.released_streams, tuple)
-    if issubclass(algorithm, PrivatePlan):
-        assert "released" in {name for kind in algorithm.__mro__ for name in vars(kind)}
-
-
-def test_the_message_says_when_there_are_no_options():
-    with pytest.raises(InvalidInput, match=r"options of f besides the target's are: none\."):
-        check_options("f", lambda problem, target: None, {"x": 1})
 
 
 def test_fields_that_every_plan_has_are_checked_and_come_last():

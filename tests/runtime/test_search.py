@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import tacit
 from tacit.accounting.curves import BoundedRange, Repeated
 from tacit.errors import PrivacyError
-from tacit.runtime.plan import Plan
-from tacit.runtime.rate_search import RateSearch, wanted_rate
+from tacit.runtime.rate_search import RateSearch
 from tacit.runtime.target import Target
 
 TARGET = Target(1.0, 1e-6)
@@ -49,34 +47,6 @@ def test_a_step_of_a_cap_is_no_reason_to_give_up():
     """Epsilon jumps over the target: the rate below the step is the answer."""
     rate = RateSearch(TARGET).near(lambda rate: draws(1 if rate < 0.1 else 10**4)(rate), 1.0)
     assert rate == pytest.approx(0.1, rel=1e-3)
-
-
-def test_the_wanted_rate_balances_its_two_terms():
-    eta = wanted_rate(np.log(10), 1000, 4)
-    assert np.log(10) / eta == pytest.approx(eta * 1000 * 4 / 8)
-    assert wanted_rate(0.0, 1000) > 0
-
-
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("problem", [
-    tacit.Experts(n=5, horizon=300),
-    tacit.Tracking(n=5, horizon=300, switches=2),
-    tacit.Lipschitz(horizon=300),
-], ids=lambda problem: type(problem).__name__)  # fmt: skip
-def test_calibration_makes_few_plans_and_the_one_it_gives_meets_the_target(monkeypatch, problem, delta):
-    made = []
-    check = Plan.__post_init__
-
-    def counted(self):
-        made.append(type(self).__name__)
-        check(self)
-
-    monkeypatch.setattr(Plan, "__post_init__", counted)
-    choice = tacit.plan(problem, epsilon=1.0, delta=delta)
-    # A net of points is calibrated for a few numbers of cells.
-    assert max(made.count(name) for name in made) <= 5
-    for candidate in choice.candidates:
-        assert candidate.plan is None or candidate.plan.guarantee.epsilon(delta) <= 1.0
 
 
 @pytest.mark.parametrize("algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.L2P])

@@ -72,16 +72,6 @@ def test_printed_theorem_meets_the_numbers(setting, wanted):
     assert plan.reference_force == plan.force
 
 
-def test_l2p_is_no_better_than_lazy_experts():
-    """Its coin moves twice as far and needs more room; the second chain buys nothing for weights."""
-    problem = Experts(n=100, horizon=10**5)
-    lazy = LazyExperts.calibrate(problem, epsilon=1.0, delta=1e-6)
-    chains = L2P.calibrate(problem, epsilon=1.0, delta=1e-6)
-    assert float(lazy.regret_bound) <= float(chains.regret_bound) <= 3 * float(lazy.regret_bound)
-    assert chains.guarantee.epsilon(1e-6) <= 1.0
-    assert chains.reference_force == 0.0
-
-
 @every
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-3), (1.0, 1e-9), (5.0, 1e-5)])
 def test_calibrate_then_price_meets_the_target(algorithm, epsilon, delta):

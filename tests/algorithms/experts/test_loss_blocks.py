@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from noise.keyed import uniforms
-from tacit import Experts, InvalidInput, Randomness, kernels
+from tacit import Experts, Randomness, kernels
 from tacit.algorithms import LazyExperts
 from tacit.algorithms.experts import lazy_experts
 from tacit.algorithms.experts.lazy_experts import BAD, KEPT, LOST, OPEN
@@ -100,16 +100,6 @@ def test_a_learner_plays_alike_in_c_and_in_numpy(ranged, margins, both_ways):
     compiled, plain = both_ways(played)
     assert compiled == plain
     assert plain[2] > 50
-
-
-def test_a_bad_row_takes_everything_back(way):
-    rows = np.random.default_rng(1).random((2500, 5))
-    rows[1700, 3] = 1.5
-    learner = LazyExperts(Experts(n=5, horizon=2600), eta=0.1, force=0.02).start(Randomness.replayable(3))
-    before = repr(learner.state_dict())
-    with pytest.raises(InvalidInput, match=r"\[0, 1\]; the one of expert 3 in row 1700 is not"):
-        learner.run(rows)
-    assert repr(learner.state_dict()) == before
 
 
 @pytest.mark.parametrize("n", [9, 700])

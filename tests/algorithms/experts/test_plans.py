@@ -9,7 +9,7 @@ from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, PrivateFTRL, Schedul
 from tacit.domains import Ball
 from tacit.losses import LinearLoss
 from tacit.noise.running_sums import CubeTree, LaplaceTree, Tree
-from tacit.runtime.rate_search import best_batch, cap_probability
+from tacit.runtime.rate_search import cap_probability
 
 PROBLEM = Experts(n=3, horizon=100)
 
@@ -40,11 +40,6 @@ def test_bad_parameters(algorithm, field):
     for value in BAD[algorithm][field]:
         with pytest.raises(InvalidInput, match=f"'{field}'"):
             algorithm(PROBLEM, **{**good, field: value})
-
-
-def test_hedge_needs_a_sum_for_all_but_the_last_round():
-    with pytest.raises(InvalidInput, match=r"mechanism\.steps"):
-        HedgeOnSums(PROBLEM, eta=0.1, mechanism=Tree(100), privacy=1.0)
 
 
 @pytest.mark.parametrize(
@@ -147,16 +142,6 @@ def test_one_expert_costs_nothing():
         assert float(plan.regret_bound) == 0.0
 
 
-def test_lazy_switches_stay_near_their_bound():
-    plan = LazyExperts(Experts(n=10, horizon=5000), eta=0.02, force=0.02)
-    switches = []
-    for seed in range(8):
-        learner = plan.start(Randomness.replayable(seed))
-        learner.run(coins(5000, 10, seed))
-        switches.append(learner.switches)
-    assert 0.3 * plan.expected_switches <= np.mean(switches) <= plan.expected_switches
-
-
 # --- the schedule and hedge ------------------------------------------------------------------------------------
 
 
@@ -243,25 +228,6 @@ def test_hedge_scales_sensitivity_with_rounds_and_relation():
     assert scale(relation="zero-out") == pytest.approx(scale() / 2)
     laplace = HedgeOnSums(PROBLEM, eta=0.1, mechanism=LaplaceTree(99, 4), privacy=1.0)
     assert laplace.scale == pytest.approx(3 * laplace.mechanism.column_norm)
-
-
-def test_holding_switches_less_than_fresh_draws():
-    problem = Experts(n=5, horizon=2000)
-    held = HedgeOnSums.calibrate(problem, epsilon=1.0, delta=1e-6).start(Randomness.replayable(1))
-    fresh = HedgeOnSums.calibrate(problem, epsilon=1.0, delta=1e-6, hold=False).start(Randomness.replayable(1))
-    losses = coins(2000, 5)
-    held.run(losses)
-    fresh.run(losses)
-    assert held.switches < 0.3 * fresh.switches
-
-
-def test_best_batch_finds_the_best_of_its_probes():
-    for wanted in (1, 2, 6, 48, 64):
-        regret, batch = best_batch(1000, lambda b, w=wanted: (abs(np.log(b / w)) + 1, b))
-        assert regret == pytest.approx(1.0, abs=0.3)
-        assert batch == pytest.approx(wanted, rel=0.3)
-    assert best_batch(10, lambda b: None) is None
-    assert best_batch(10, lambda b: (1.0 / b, b) if b >= 4 else None) == (1 / 8, 8)
 
 
 def test_one_run_under_delay_keeps_its_confidence():

@@ -147,14 +147,6 @@ def test_bad_losses_raise_and_change_nothing(kind):
     assert learner.play().max() <= 1.0
 
 
-def test_losses_that_are_too_steep_are_clipped_to_the_range():
-    learner = net(Lipschitz(horizon=9)).start(Randomness.replayable(1))
-    for _ in range(9):
-        learner.play()
-        learner.observe(np.arange(8) * 1e6)
-    assert learner.rounds == 9
-
-
 def test_the_grid_refuses_what_it_cannot_promise():
     problem = Lipschitz(horizon=100)
     with pytest.raises(PrivacyError, match="LipschitzGrid needs delta > 0"):

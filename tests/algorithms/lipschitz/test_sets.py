@@ -1,13 +1,10 @@
 """Lipschitz learning over convex sets other than boxes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from tacit.algorithms.lipschitz.lipschitz_grid import LipschitzGrid
 from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet, net_points
-from tacit.auditing.run import audit
 from tacit.domains import Ball, Box, KSubsets, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
@@ -65,14 +62,6 @@ def test_learners_play_points_of_the_set(kind, domain):
     assert all(domain.contains(point) for point in played)
 
 
-def test_a_box_as_a_set_is_the_box():
-    plain, same = Lipschitz(dimension=2, horizon=500), Lipschitz(domain=Box([0.0, 0.0], [1.0, 1.0]), horizon=500)
-    assert (same.dimension, same.side, same.width) == (2, 1.0, plain.width)
-    for kind in (LipschitzGrid, LipschitzNet):
-        bounds = [float(kind.calibrate(problem, **PRIVACY).regret_bound) for problem in (plain, same)]
-        assert bounds[0] == pytest.approx(bounds[1], rel=1e-12)
-
-
 def test_cells_with_the_same_nearest_point_are_one_expert():
     problem = Lipschitz(domain=Box([0.0, 0.0], [1.0, 0.25]), horizon=100)
     points = net_points(problem, 8)
@@ -80,22 +69,7 @@ def test_cells_with_the_same_nearest_point_are_one_expert():
     assert LipschitzNet.calibrate(problem, **PRIVACY, cells=8).experts.problem.n == 24
 
 
-def test_without_noise_the_grid_finds_the_best_point_of_a_disc():
-    problem = Lipschitz(domain=Ball(2), horizon=300)
-    calibrated = LipschitzGrid.calibrate(problem, **PRIVACY, bits=5)
-    learner = replace(calibrated, eta=20.0, privacy=1e9, numerics="float").start(Randomness.replayable(1))
-    best = np.array([0.8, 0.6])  # on the boundary
-    played = learner.run([lambda points: np.linalg.norm(points - 2 * best, axis=1)] * 300)
-    assert np.linalg.norm(played[-50:] - best, axis=1).max() < 2**-4
-    assert float(calibrated.regret_bound) > 0
-
-
 @pytest.mark.parametrize("domain", [Ball(3), KSubsets(3, 1), "disc"])
 def test_other_sets_are_refused(domain):
     with pytest.raises(InvalidInput, match="a set with a projection, of one or two dimensions"):
         Lipschitz(domain=domain, horizon=10)
-
-
-def test_the_audit_finds_nothing():
-    plan = LipschitzGrid.calibrate(Lipschitz(domain=Ball(2), horizon=1000), **PRIVACY)
-    assert not audit(plan, budget=0.05).violation

@@ -80,23 +80,6 @@ def test_the_answers_have_the_enumerated_law():
     assert np.abs(half - expected).max() > deviation
 
 
-def test_a_tie_is_below():
-    """q + nu > rho: at equal integers the answer is "below", which the law above counts; more than half is below."""
-    chance = transcripts([0], 4, 0.5, 1.0)[0]
-    q, r = mp.exp(-mpf(1) / 8), mp.exp(-mpf(1) / 4)
-    tie = (1 - q) * (1 - r) / ((1 + q) * (1 + r)) * (1 + 2 * q * r / (1 - q * r))
-    assert abs(chance - (1 - tie) / 2) < 1e-12
-
-
-def test_clear_cases_are_answered_rightly():
-    for seed in range(50):
-        test = instance(0, seed)
-        assert not any(test.test(-10_000) for _ in range(20))
-        assert not test.spent
-        assert test.test(10_000)
-        assert test.spent
-
-
 def test_spent_after_above():
     test = instance()
     test.test(10_000)

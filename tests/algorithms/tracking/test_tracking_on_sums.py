@@ -9,7 +9,6 @@ from tacit.algorithms.tracking import NoisyMirrorDescent, TrackingOnSums
 from tacit.algorithms.tracking.noisy_batches import BatchNoise, clip_to_floor
 from tacit.algorithms.tracking.tracking_on_sums import best_rates, leader_on_means, patience, window_leader
 from tacit.environments.tracking import ShiftingBernoulli
-from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
 from tacit.simulation.comparators import best_switching_sequence
@@ -180,12 +179,6 @@ def test_privacy_of_several_rounds_and_of_zero_out():
     assert plan.guarantee.epsilon() <= 0.5
     assert plan.guarantee.at_delta == 0.0
     assert plan.guarantee.numerics == "exact"
-
-
-@pytest.mark.parametrize("bad", [{"block": "long"}, {"block": 0}, {"base": "share"}])
-def test_bad_options(bad):
-    with pytest.raises(InvalidInput, match=next(iter(bad))):
-        TrackingOnSums.calibrate(tracking(), **TARGET, **bad)
 
 
 # --- measured ------------------------------------------------------------------------------------------------
