@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy
 
 from tacit.domains import Ball, NuclearBall
 
@@ -47,28 +46,6 @@ def test_the_nuclear_ball_attains_the_spectral_norm(rows, columns, stream):
         spectral = np.linalg.norm(direction.reshape(rows, columns), 2)
         assert direction @ point == pytest.approx(-2.0 * spectral, abs=1e-9)
         assert np.linalg.matrix_rank(point.reshape(rows, columns)) == 1
-
-
-def test_the_sparse_singular_pair_is_as_good_as_the_dense_one(stream):
-    ball = NuclearBall(90, 70, 1.0)
-    directions = [*stream.standard_normal((5, 6300)), np.eye(90, 70).ravel(), np.zeros(6300)]
-    for direction in directions:
-        point = ball.minimize_linear(direction)
-        spectral = np.linalg.norm(direction.reshape(90, 70), 2)
-        assert direction @ point == pytest.approx(-spectral, rel=1e-9)
-        np.testing.assert_array_equal(point, ball.minimize_linear(direction))
-
-
-def test_without_convergence_the_dense_pair_is_taken(stream, monkeypatch):
-    from scipy.sparse.linalg import ArpackNoConvergence
-
-    def fails(*_, **__):
-        raise ArpackNoConvergence("none", np.zeros(0), np.zeros((0, 0)))
-
-    monkeypatch.setattr(scipy.sparse.linalg, "svds", fails)
-    direction = stream.standard_normal(70 * 65)
-    point = NuclearBall(70, 65).minimize_linear(direction)
-    assert direction @ point == pytest.approx(-np.linalg.norm(direction.reshape(70, 65), 2))
 
 
 def test_answers_are_new_arrays_and_the_direction_is_left_alone(domain):
