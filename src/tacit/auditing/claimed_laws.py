@@ -121,8 +121,9 @@ class PerturbedMinimiser(Claim):
         point = domain.from_hull(x)
         barrier = domain.hull_barrier
         inside = barrier.value(x) < np.inf  # released points may lie on the boundary: there only losses are asked for
-        slope = barrier.gradient(x) * plan.barrier_weight + x / plan.eta if inside else np.full(x.size, np.nan)
-        bend = barrier.hessian(x) * plan.barrier_weight if inside else np.full((x.size, x.size), np.nan)
+        weight = plan.certificate.facts.weight
+        slope = barrier.gradient(x) * weight + x / plan.eta if inside else np.full(x.size, np.nan)
+        bend = barrier.hessian(x) * weight if inside else np.full((x.size, x.size), np.nan)
         gradients = np.vstack([slope, domain.restrict(self.loss.gradients(point, self.rows))])
         return Path(
             gradients, np.concatenate([(bend + np.eye(x.size) / plan.eta)[None], self._hessians(point, x.size)])

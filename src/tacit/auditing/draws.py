@@ -75,8 +75,8 @@ def release(instance: Instance, source: Randomness, *, draws: int) -> Finding:
             gradient, hessian = claim.objective(point, t)
             # One Newton step measures the distance from the exact minimiser.
             step = np.linalg.solve(hessian, gradient + noise)
-            farthest = max(farthest, float(np.linalg.norm(step)) / plan.accuracy)
-            added.append((plan.domain.to_hull(seen.points[t]) - point) / plan.release_scale)
+            farthest = max(farthest, float(np.linalg.norm(step)) / plan.certificate.accuracy)
+            added.append((plan.domain.to_hull(seen.points[t]) - point) / plan.certificate.release_scale)
     worst, limit = worst_surprise(normal_surprises(np.array(added[:draws]), "release noise"), FAILURE)
     if farthest > 1:
         return Finding(

@@ -21,7 +21,7 @@ import numpy as np
 
 from tacit.domains import Ball, NuclearBall
 from tacit.domains.convex_set import ConvexSet
-from tacit.validation import FloatArray, check_integer, check_positive, real_array
+from tacit.validation import FloatArray, check_positive, real_array
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,17 @@ class FrankWolfe:
     Args:
         domain: the set.
         tolerance: the duality gap at which to stop.
-        pairwise: use pairwise steps (default: for all sets but those with curved boundary).
-        pairwise_calls: oracle calls after which plain steps take over.
 
     >>> from tacit.domains import Box
     >>> FrankWolfe(Box.cube(2), tolerance=1e-6).minimize(np.array([-0.5, 3.0])).point.round(2)
     array([ 0.5, -1. ])
     """
 
-    def __init__(
-        self, domain: ConvexSet, *, tolerance: float, pairwise: bool | None = None, pairwise_calls: int | None = None
-    ) -> None:
+    def __init__(self, domain: ConvexSet, *, tolerance: float) -> None:
         self._domain = domain
         self._tolerance = check_positive("FrankWolfe", "tolerance", tolerance)
-        self._pairwise = not isinstance(domain, Ball | NuclearBall) if pairwise is None else bool(pairwise)
-        if pairwise_calls is None:
-            pairwise_calls = ceil(domain.diameter**2 / (2 * self._tolerance))
-        self._pairwise_calls = check_integer("FrankWolfe", "pairwise_calls", pairwise_calls)
+        self._pairwise = not isinstance(domain, Ball | NuclearBall)
+        self._pairwise_calls = ceil(domain.diameter**2 / (2 * self._tolerance))
         self._point = np.zeros(domain.hull_dimension)
         # The vertices whose mixture is the point; none while it is not known as a mixture.
         self._vertices = np.empty((0, domain.hull_dimension))
