@@ -100,7 +100,7 @@ _MOVED = {
         "NoisyOCO ObjectivePerturbation OnlineToBatch OwnMeasure PhasedArms PrivateFTRL RecentLeader "
         "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
     ),
-    "domains": "Ball Birkhoff Box KSubsets L1Ball NuclearBall OracleSet Paths Polytope Simplex",
+    "domains": "Ball Birkhoff Box KSubsets L1Ball OracleSet Paths Polytope Simplex",
     "environments": (
         "BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
         "FairCoins LoggedArms LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "

@@ -54,9 +54,6 @@ def test_directions_must_be_real_vectors_of_the_right_length(bad):
         (lambda: geometry.KSubsets(1, 1), "'n' parameter of KSubsets"),
         (lambda: geometry.KSubsets(4, 4), "'k' parameter of KSubsets must be a whole number from 1 to 3"),
         (lambda: geometry.Birkhoff(1), "'k' parameter of Birkhoff"),
-        (lambda: geometry.NuclearBall(0, 2), "'rows' parameter of NuclearBall"),
-        (lambda: geometry.NuclearBall(2, 0), "'columns' parameter of NuclearBall"),
-        (lambda: geometry.NuclearBall(2, 2, np.inf), "'radius' parameter of NuclearBall"),
         (lambda: geometry.Polytope([[0, 0], [1, 0]], [1, 1]), "'A' parameter of Polytope must be .* without zero rows"),
         (lambda: geometry.Polytope([[NAN, 1]], [1]), "'A' parameter of Polytope"),
         (lambda: geometry.Polytope(SQUARE, [1, 1, 1, NAN]), "'b' parameter of Polytope"),
@@ -118,7 +115,6 @@ def test_sets_are_values():
         lambda: geometry.Polytope(SQUARE, [1, 1, 1, 1]),
         lambda: geometry.KSubsets(5, 2),
         lambda: geometry.Birkhoff(3),
-        lambda: geometry.NuclearBall(2, 3),
         lambda: geometry.Paths(DIAMOND, 0, 3),
         lambda: geometry.OracleSet(corner, 2),
     ]

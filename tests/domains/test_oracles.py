@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.domains import Ball, NuclearBall
+from tacit.domains import Ball
 
 
 def directions_of(stream, dimension, count=1000):
@@ -36,16 +36,6 @@ def test_the_ball_attains_cauchy_schwarz(dim, stream):
 def test_the_ball_survives_extreme_directions(scale):
     np.testing.assert_allclose(Ball(2).minimize_linear([scale, scale]), -np.sqrt([0.5, 0.5]), rtol=1e-2)
     np.testing.assert_allclose(Ball(2).project([scale, scale]), np.minimum(scale, np.sqrt([0.5, 0.5])), rtol=1e-12)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(1, 4), (3, 2), (5, 5)])
-def test_the_nuclear_ball_attains_the_spectral_norm(rows, columns, stream):
-    ball = NuclearBall(rows, columns, 2.0)
-    for direction in directions_of(stream, rows * columns):
-        point = ball.minimize_linear(direction)
-        spectral = np.linalg.norm(direction.reshape(rows, columns), 2)
-        assert direction @ point == pytest.approx(-2.0 * spectral, abs=1e-9)
-        assert np.linalg.matrix_rank(point.reshape(rows, columns)) == 1
 
 
 def test_answers_are_new_arrays_and_the_direction_is_left_alone(domain):

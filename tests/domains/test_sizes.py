@@ -91,15 +91,6 @@ def test_closed_forms():
     np.testing.assert_allclose(square.centre, np.zeros(2), atol=1e-12)
 
 
-def test_the_nuclear_ball_has_the_inner_radius_of_an_orthogonal_matrix(stream):
-    ball = geometry.NuclearBall(3, 5, 2.0)
-    orthogonal = np.linalg.svd(stream.standard_normal((3, 5)), full_matrices=False)[2]
-    touching = orthogonal.ravel() * (ball.inner_radius / np.linalg.norm(orthogonal))
-    assert ball.contains(touching)
-    assert not ball.contains(1.0001 * touching)
-    assert (ball.radius, ball.diameter) == (2.0, 4.0)
-
-
 def test_the_ball_certified_by_the_oracle_alone_is_inside(case, domain):
     hull = hull_from_oracle(domain.minimize_linear, domain.dimension)
     assert 0.0 < hull.inner_radius <= depth(case.vertices, hull.centre, hull.basis) * (1.0 + 1e-9)

@@ -25,8 +25,6 @@ SETS = {
     "Simplex": lambda: tacit.domains.Simplex(3),
     "KSubsets": lambda: tacit.domains.KSubsets(3, 2),
     "Birkhoff": lambda: tacit.domains.Birkhoff(2),
-    "NuclearBall": lambda: tacit.domains.NuclearBall(1, 3),
-    "square NuclearBall": lambda: tacit.domains.NuclearBall(2, 2),
     "Polytope": lambda: tacit.domains.Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]),
     "Paths": lambda: tacit.domains.Paths(ROADS, "s", "t"),
     "OracleSet": lambda: tacit.domains.OracleSet(square, 3, centre=[0.0] * 3, inner_radius=1.0),
@@ -51,7 +49,6 @@ MAKERS = {
     tacit.domains.Simplex: nearly(dim=3),
     tacit.domains.KSubsets: nearly(n=one_of(2, 4), k=1),
     tacit.domains.Birkhoff: nearly(k=2),
-    tacit.domains.NuclearBall: nearly(rows=2, columns=2, radius=1.0),
     tacit.domains.Polytope: nearly(
         A=_matrices, b=st.lists(values, min_size=2, max_size=4) | one_of([0, 0, 1], [1, 1, 1, 1])
     ),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from tacit.domains import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
+from tacit.domains import Ball, Birkhoff, Box, KSubsets, L1Ball, Paths, Simplex
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.solvers.frank_wolfe import FrankWolfe
@@ -16,7 +16,6 @@ SETS = [
     Simplex(4),
     KSubsets(5, 2),
     Birkhoff(3),
-    NuclearBall(2, 3, 0.8),
     Paths([("s", "a"), ("s", "b"), ("a", "b"), ("a", "t"), ("b", "t"), ("s", "t")], "s", "t"),
 ]
 NAMES = [type(domain).__name__ for domain in SETS]
@@ -30,7 +29,7 @@ def slopes(domain, count, name="slopes"):
 
 def exact(domain, slope):
     """The minimiser, by projection or by a solver over mixtures of listed vertices."""
-    if isinstance(domain, Ball | Box | L1Ball | Simplex | NuclearBall):
+    if isinstance(domain, Ball | Box | L1Ball | Simplex):
         return domain.to_hull(domain.project(domain.from_hull(-slope)))
     if isinstance(domain, Birkhoff):
         points = [np.eye(3)[list(p)].ravel() for p in itertools.permutations(range(3))]

@@ -7,7 +7,6 @@ from tacit.domains.graphs import Paths
 from tacit.domains.oracle_set import OracleSet
 from tacit.domains.polytope import Polytope
 from tacit.domains.simplex import Simplex
-from tacit.domains.spectral import NuclearBall
 
 __all__ = [
     "Ball",
@@ -15,7 +14,6 @@ __all__ = [
     "Box",
     "KSubsets",
     "L1Ball",
-    "NuclearBall",
     "OracleSet",
     "Paths",
     "Polytope",

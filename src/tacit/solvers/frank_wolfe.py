@@ -5,10 +5,10 @@ oracle call v also certifies the point: gap = <x + slope, x - v> >= |x - x*|^2, 
 convex and x* is optimal (twice what the usual argument by objective values gives).
 
 Polytopes use pairwise steps (Lacoste-Julien and Jaggi 2015): weight moves from the worst vertex in use to the one that
-the oracle found, which converges linearly; sets with curved boundary use plain steps, for which a curved boundary is
-good. Whatever happens, the number of oracle calls is bounded: plain steps reach a gap of t within 27 D^2/(4t) of them
-from any point (Jaggi 2013, Theorem 2), and pairwise steps get a budget of D^2/(2t) calls, after which plain steps
-finish. A solve starts from the answer of the one before.
+the oracle found, which converges linearly; balls use plain steps, for which a curved boundary is good. Whatever
+happens, the number of oracle calls is bounded: plain steps reach a gap of t within 27 D^2/(4t) of them from any point
+(Jaggi 2013, Theorem 2), and pairwise steps get a budget of D^2/(2t) calls, after which plain steps finish. A solve
+starts from the answer of the one before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.domains import Ball, NuclearBall
+from tacit.domains import Ball
 from tacit.domains.convex_set import ConvexSet
 from tacit.validation import FloatArray, check_positive, real_array
 
@@ -54,7 +54,7 @@ class FrankWolfe:
     def __init__(self, domain: ConvexSet, *, tolerance: float) -> None:
         self._domain = domain
         self._tolerance = check_positive("FrankWolfe", "tolerance", tolerance)
-        self._pairwise = not isinstance(domain, Ball | NuclearBall)
+        self._pairwise = not isinstance(domain, Ball)
         self._pairwise_calls = ceil(domain.diameter**2 / (2 * self._tolerance))
         self._point = np.zeros(domain.hull_dimension)
         # The vertices whose mixture is the point; none while it is not known as a mixture.

@@ -6,7 +6,7 @@ import pytest
 
 from tacit.algorithms.bandit import BanditFW, Rounds
 from tacit.algorithms.bandit.bandit_plan import on_sphere
-from tacit.domains import Ball, Birkhoff, Box, KSubsets, L1Ball, NuclearBall, Paths, Simplex
+from tacit.domains import Ball, Birkhoff, Box, KSubsets, L1Ball, Paths, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered
@@ -20,7 +20,6 @@ DOMAINS = [
     Simplex(3),
     KSubsets(4, 2),
     Birkhoff(3),
-    NuclearBall(2, 2, 1.0),
     Paths([("s", "a"), ("s", "b"), ("a", "t"), ("b", "t"), ("a", "b")], "s", "t"),
 ]
 NAMES = [type(domain).__name__ for domain in DOMAINS]

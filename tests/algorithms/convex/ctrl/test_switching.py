@@ -93,20 +93,6 @@ def test_calibrated_limits(limit, at_most):
     )
 
 
-def test_the_lemma_holds_in_runs():
-    problem = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=400)
-    plan = CTRL(problem, **LOUD)
-    data = data_for(LogisticLoss(), 400, 2)
-    most = int(1.9 * plan.expected_switches)
-    assert overrun(399, plan.expected_switches, most) <= 1e-7
-    counts = []
-    for seed in range(2):
-        learner = plan.start(Randomness.replayable(seed))
-        learner.run(data)
-        counts.append(learner.switches)
-    assert max(counts) <= most
-
-
 SQUARE = Polytope(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4))
 
 
