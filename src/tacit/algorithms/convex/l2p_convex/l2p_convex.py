@@ -27,7 +27,14 @@ from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
 from tacit.accounting.guarantee import Relation
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
-from tacit.algorithms.convex.l2p_convex.measure import IntervalMeasure, ProximalMeasure, interval_nodes, sampler_after
+from tacit.algorithms.convex.l2p_convex.measure import (
+    LARGEST_CHANGE,
+    IntervalMeasure,
+    ProximalMeasure,
+    interval_nodes,
+    interval_steepness,
+    sampler_after,
+)
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.loss import CONSTRUCTED, RowLoss, refuse_unchecked
@@ -114,6 +121,9 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     def work(self) -> float:
         """Expected loss evaluations in one draw at the end of the horizon: steps times history, at most."""
         if self.problem.domain.dimension == 1:
+            steepness = interval_steepness(self.problem, self.rate, self.regularisation)
+            if steepness * self.problem.domain.diameter > LARGEST_CHANGE:
+                return inf
             return float(self.rounds + interval_nodes(self.problem, self.rate, self.regularisation))
         sampler = sampler_after(self.problem, self.rate, self.regularisation, self.sampler_distance, self.rounds)
         return sampler.work * self.rounds
