@@ -59,7 +59,7 @@ def private(learner: type[Plan], family: str, dimension: int, alpha: float) -> C
 def float_share(dimension: int, rounds: int) -> float:
     """The part of CTRL's certified regret that its release noise costs, at alpha = 0 in the general family."""
     plan = private(CTRL, "general", dimension, 0.0)(rounds)
-    released = plan.problem.lipschitz * plan.release_scale * chi_mean(dimension) * rounds
+    released = plan.problem.lipschitz * plan.certificate.release_scale * chi_mean(dimension) * rounds
     return released / float(plan.regret_bound)
 
 

@@ -98,10 +98,7 @@ _MOVED = {
         "NoisyOCO ObjectivePerturbation OnlineToBatch OwnMeasure PhasedArms PrivateFTRL RecentLeader "
         "RestartOnShift Rounds ScheduledExperts TrackingOnSums"
     ),
-    "domains": (
-        "Ball Birkhoff Box KSubsets L1Ball Matroid NuclearBall OracleSet Paths Polytope Simplex SpanningTrees "
-        "SubmodularBase"
-    ),
+    "domains": "Ball Birkhoff Box KSubsets L1Ball OracleSet Paths Polytope Simplex",
     "environments": (
         "BernoulliArms BernoulliGap DecoyArms DriftingArms DriftingLosses DriftingQuadratic "
         "FairCoins LogisticStream MovingTarget PerfectExpert PricingCurve RandomSigns "

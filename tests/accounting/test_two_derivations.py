@@ -83,7 +83,7 @@ def test_ctrl(eta, sigma, force, log_phi, family, relation):
     loss = tacit.losses.ConvexFamily(1.0, 1.0, family)
     problem = tacit.Convex(domain=tacit.domains.Ball(4), loss=loss, horizon=5000)
     plan = CTRL(problem, eta=eta, sigma=sigma, force=force, log_phi=log_phi, relation=relation)
-    assert compared(plan, plan.chain, 3e-9, orders=(1.5, 7.0, 30.0))
+    assert compared(plan, plan.certificate.chain, 3e-9, orders=(1.5, 7.0, 30.0))
 
 
 def test_a_wrong_constant_is_noticed():

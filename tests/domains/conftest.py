@@ -1,7 +1,6 @@
 """Small sets, each with all its vertices listed independently of the code under test."""
 
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,32 +11,16 @@ from tacit import domains as geometry
 from tacit.domains.convex_set import ConvexSet
 from tacit.noise.randomness import Randomness
 
-K4 = list(itertools.combinations(range(4), 2))
-DOUBLED_TRIANGLE = [("a", "b"), ("b", "c"), ("a", "c"), ("b", "a"), ("c", "d")]
 STREETS = [((i, j), (i + 1, j)) for i in range(2) for j in range(3)] + [
     ((i, j), (i, j + 1)) for i in range(3) for j in range(2)
 ]
 TANGLE = [("s", "a"), ("s", "b"), ("a", "b"), ("a", "t"), ("b", "t"), ("b", "t"), ("a", "x"), ("y", "t"), ("s", "t")]
-PARTITION = ("a1", "a2", "b1", "b2", "b3", "c1")
-CUTS = [(0, 1, 1.0), (1, 2, 2.0), (0, 3, 0.5), (2, 3, 1.5), (1, 4, 0.7), (3, 4, 1.1)]
 CORNERED = (
     np.array(
         [[1.0, 2.0, 0.5], [-1.0, 0.3, 0.0], [0.0, -1.0, 0.2], [0.1, 0.0, -2.0], [3.0, -1.0, 1.0], [0.0, 1.0, 1.0]]
     ),
     np.array([3.0, 1.0, 0.5, 1.0, 4.0, 1.5]),
 )
-
-
-def one_per_kind(chosen):
-    return len({name[0] for name in chosen}) == len(chosen)
-
-
-def cut(chosen):
-    return sum(weight for u, v, weight in CUTS if (u in chosen) != (v in chosen))
-
-
-def root(chosen):
-    return math.sqrt(len(chosen)) + 0.3 * (1 in chosen)
 
 
 def signs(dim):
@@ -58,20 +41,6 @@ def permutations(k):
     return np.array([np.eye(k)[list(order)].ravel() for order in itertools.permutations(range(k))])
 
 
-def trees(edges):
-    labels = {label for edge in edges for label in edge}
-    found = []
-    for chosen in itertools.combinations(range(len(edges)), len(labels) - 1):
-        reached = {next(iter(labels))}
-        for _ in labels:
-            for number in chosen:
-                if reached & set(edges[number]):
-                    reached |= set(edges[number])
-        if reached == labels:
-            found.append(indicator(len(edges), chosen))
-    return np.array(found)
-
-
 def paths(edges, source, sink):
     found = []
 
@@ -85,28 +54,6 @@ def paths(edges, source, sink):
 
     walk(source, [])
     return np.array(found)
-
-
-def bases(ground, independent):
-    for size in range(len(ground), 0, -1):
-        found = [
-            indicator(len(ground), chosen)
-            for chosen in itertools.combinations(range(len(ground)), size)
-            if independent({ground[number] for number in chosen})
-        ]
-        if found:
-            return np.array(found)
-    raise AssertionError
-
-
-def greedy_points(n, function):
-    found = []
-    for order in itertools.permutations(range(n)):
-        values = [function(frozenset(order[:size])) for size in range(n + 1)]
-        point = np.zeros(n)
-        point[list(order)] = np.diff(values)
-        found.append(point)
-    return np.unique(np.round(found, 12), axis=0)
 
 
 def corners(rows, bounds):
@@ -145,18 +92,10 @@ CASES = {
     "large subsets": Case(lambda: geometry.KSubsets(5, 4), subsets(5, 4), ALL),
     "birkhoff": Case(lambda: geometry.Birkhoff(3), permutations(3), ALL),
     "polytope": Case(lambda: geometry.Polytope(*CORNERED), corners(*CORNERED), INNER),
-    "trees of K4": Case(lambda: geometry.SpanningTrees(K4), trees(K4), ALL),
-    "trees, parallel edges and a bridge": Case(
-        lambda: geometry.SpanningTrees(DOUBLED_TRIANGLE), trees(DOUBLED_TRIANGLE), ROUND
-    ),
     "streets": Case(lambda: geometry.Paths(STREETS, (0, 0), (2, 2)), paths(STREETS, (0, 0), (2, 2)), ALL),
     "paths, parallel edges and dead ends": Case(
         lambda: geometry.Paths(TANGLE, "s", "t"), paths(TANGLE, "s", "t"), ROUND
     ),
-    "partition matroid": Case(lambda: geometry.Matroid(PARTITION, one_per_kind), bases(PARTITION, one_per_kind), ALL),
-    "uniform matroid": Case(lambda: geometry.Matroid(range(5), lambda chosen: len(chosen) <= 2), subsets(5, 2), ALL),
-    "cut function": Case(lambda: geometry.SubmodularBase(5, cut), greedy_points(5, cut), INNER),
-    "root function": Case(lambda: geometry.SubmodularBase(4, root), greedy_points(4, root), INNER),
 }
 
 

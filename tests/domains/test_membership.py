@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from tacit.domains import Ball, NuclearBall
 from tacit.domains.hull import is_in_hull
 from tacit.errors import InvalidInput
 
@@ -63,14 +62,6 @@ def test_the_oracle_decides_at_every_scale(scale):
     assert is_in_hull(minimize, scale * np.array([0.9, -0.99]), 1e-9 * scale)
     assert not is_in_hull(minimize, scale * np.array([0.9, -1.0001]), 1e-9 * scale)
     assert not is_in_hull(minimize, scale * np.array([30.0, 40.0]), 1e-9 * scale)
-
-
-def test_round_sets():
-    assert Ball(2, 2.0).contains([0.0, 2.0])
-    assert not Ball(2, 2.0).contains([0.1, 2.0])
-    identity = np.eye(2).ravel()
-    assert NuclearBall(2, 2, 2.0).contains(identity)
-    assert not NuclearBall(2, 2, 1.99).contains(identity)
 
 
 def test_bad_points(domain):

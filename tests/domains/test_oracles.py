@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-import scipy
 
-from tacit.domains import Ball, NuclearBall
+from tacit.domains import Ball
 
 
 def directions_of(stream, dimension, count=1000):
@@ -37,38 +36,6 @@ def test_the_ball_attains_cauchy_schwarz(dim, stream):
 def test_the_ball_survives_extreme_directions(scale):
     np.testing.assert_allclose(Ball(2).minimize_linear([scale, scale]), -np.sqrt([0.5, 0.5]), rtol=1e-2)
     np.testing.assert_allclose(Ball(2).project([scale, scale]), np.minimum(scale, np.sqrt([0.5, 0.5])), rtol=1e-12)
-
-
-@pytest.mark.parametrize(("rows", "columns"), [(1, 4), (3, 2), (5, 5)])
-def test_the_nuclear_ball_attains_the_spectral_norm(rows, columns, stream):
-    ball = NuclearBall(rows, columns, 2.0)
-    for direction in directions_of(stream, rows * columns):
-        point = ball.minimize_linear(direction)
-        spectral = np.linalg.norm(direction.reshape(rows, columns), 2)
-        assert direction @ point == pytest.approx(-2.0 * spectral, abs=1e-9)
-        assert np.linalg.matrix_rank(point.reshape(rows, columns)) == 1
-
-
-def test_the_sparse_singular_pair_is_as_good_as_the_dense_one(stream):
-    ball = NuclearBall(90, 70, 1.0)
-    directions = [*stream.standard_normal((5, 6300)), np.eye(90, 70).ravel(), np.zeros(6300)]
-    for direction in directions:
-        point = ball.minimize_linear(direction)
-        spectral = np.linalg.norm(direction.reshape(90, 70), 2)
-        assert direction @ point == pytest.approx(-spectral, rel=1e-9)
-        np.testing.assert_array_equal(point, ball.minimize_linear(direction))
-
-
-def test_without_convergence_the_dense_pair_is_taken(stream, monkeypatch):
-    from scipy.sparse.linalg import ArpackNoConvergence
-
-    def fails(*_, **__):
-        raise ArpackNoConvergence("none", np.zeros(0), np.zeros((0, 0)))
-
-    monkeypatch.setattr(scipy.sparse.linalg, "svds", fails)
-    direction = stream.standard_normal(70 * 65)
-    point = NuclearBall(70, 65).minimize_linear(direction)
-    assert direction @ point == pytest.approx(-np.linalg.norm(direction.reshape(70, 65), 2))
 
 
 def test_answers_are_new_arrays_and_the_direction_is_left_alone(domain):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tacit.domains import Ball, Box, L1Ball, NuclearBall, Polytope, Simplex
+from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput
 
 TRIANGLE = Polytope([[-1.0, 0.0], [0.0, -3.0], [2.0, 2.0]], [0.0, 0.0, 2.0])
@@ -21,7 +21,6 @@ SETS = {
     "l1": L1Ball(6, 1.3),
     "box": Box([-1.0, 0.0, 2.0], [1.0, 0.5, 3.0]),
     "simplex": Simplex(6),
-    "nuclear": NuclearBall(3, 4, 1.5),
     "triangle": TRIANGLE,
 }
 

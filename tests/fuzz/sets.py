@@ -9,16 +9,6 @@ TRIANGLE = (("a", "b"), ("b", "c"), ("a", "c"))
 ROADS = (("s", "a"), ("a", "t"), ("s", "t"))
 
 
-def kinds(chosen):
-    """At most one element of each first letter: a partition matroid."""
-    return len({name[0] for name in chosen}) == len(chosen)
-
-
-def root(chosen):
-    """A submodular function."""
-    return len(chosen) ** 0.5
-
-
 def square(direction):
     """The oracle of [-1, 1]^d."""
     return [-1.0 if slope > 0 else 1.0 for slope in direction]
@@ -35,13 +25,8 @@ SETS = {
     "Simplex": lambda: tacit.domains.Simplex(3),
     "KSubsets": lambda: tacit.domains.KSubsets(3, 2),
     "Birkhoff": lambda: tacit.domains.Birkhoff(2),
-    "NuclearBall": lambda: tacit.domains.NuclearBall(1, 3),
-    "square NuclearBall": lambda: tacit.domains.NuclearBall(2, 2),
     "Polytope": lambda: tacit.domains.Polytope([[-1, 0], [0, -1], [1, 1]], [0, 0, 1]),
-    "SpanningTrees": lambda: tacit.domains.SpanningTrees(TRIANGLE),
     "Paths": lambda: tacit.domains.Paths(ROADS, "s", "t"),
-    "Matroid": lambda: tacit.domains.Matroid(("a1", "a2", "b1"), kinds),
-    "SubmodularBase": lambda: tacit.domains.SubmodularBase(3, root),
     "OracleSet": lambda: tacit.domains.OracleSet(square, 3, centre=[0.0] * 3, inner_radius=1.0),
 }
 
@@ -64,22 +49,14 @@ MAKERS = {
     tacit.domains.Simplex: nearly(dim=3),
     tacit.domains.KSubsets: nearly(n=one_of(2, 4), k=1),
     tacit.domains.Birkhoff: nearly(k=2),
-    tacit.domains.NuclearBall: nearly(rows=2, columns=2, radius=1.0),
     tacit.domains.Polytope: nearly(
         A=_matrices, b=st.lists(values, min_size=2, max_size=4) | one_of([0, 0, 1], [1, 1, 1, 1])
     ),
-    tacit.domains.SpanningTrees: nearly(edges=_edges),
     tacit.domains.Paths: nearly(edges=_edges, source=one_of("s", 0), sink=one_of("t", 1)),
-    tacit.domains.Matroid: nearly(
-        ground=one_of(("a1", "a2"), (), ("a1", "a1"), ([],), "abc"), independent=one_of(kinds, lambda _: True, len)
-    ),
     tacit.domains.OracleSet: nearly(
         minimize=one_of(square, len, lambda _: [1.0]),
         dimension=one_of(2, 3),
         centre=one_of(None, [0.0, 0.0]),
         inner_radius=one_of(None, 1.0),
-    ),
-    tacit.domains.SubmodularBase: nearly(
-        dim=one_of(2, 3), set_function=one_of(root, lambda _: "x", lambda s: 1e308 * len(s), lambda s: len(s) ** 2, len)
     ),
 }

@@ -47,7 +47,6 @@ REFUSALS = {
     "infinite points": lambda: tacit.losses.LinearLoss().value([math.inf, 0.0, 0.0], np.ones(N)),
     "huge integers": lambda: tacit.Experts(n=2, horizon=10**400),
     "huge dimensions": lambda: tacit.domains.Ball(10**12),
-    "huge matrices": lambda: tacit.domains.NuclearBall(10**5, 10**5),
     "huge streams": lambda: tacit.environments.BernoulliGap(3, 10**12).losses(stream()),
     "huge lists of noise": lambda: Buffered(10**12).standard_deviations(1.0),
     "huge numbers of runs": lambda: tacit.simulate(

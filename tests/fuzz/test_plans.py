@@ -145,8 +145,6 @@ def test_small_methods(value):
     assert attempt(lambda: made("OnlineToBatch").risk_within(value)) is REFUSED  # no confidence was asked for
     bound = attempt(lambda: made("doubling").regret_bound_at(value))
     assert bound is REFUSED or float(bound) >= 0
-    most = attempt(lambda: made("CTRL").most_switches(value))
-    assert most is REFUSED or 0 <= most < made("CTRL").rounds
     assert isinstance(ThreeNames(0.3), algorithms.OwnMeasure)
     wanted = attempt(
         lambda: algorithms.L2PMeasure.calibrate(EXPERTS, epsilon=1.0, delta=1e-6, measure=lambda rate: value)

@@ -215,13 +215,12 @@ def test_every_release_is_certified():
             assert np.linalg.norm(found.point - again.point) <= found.distance + again.distance
 
 
-@pytest.mark.parametrize(("count", "steepest"), [(30, 30), pytest.param(3_000, 3_000, marks=pytest.mark.slow)])
-def test_the_certain_method_certifies_everywhere(count, steepest):
+def test_the_certain_method_certifies_everywhere():
     """Every method that can, certifies; Newton's and the certain one agree."""
     generator = Randomness.replayable(3).stream("total")
-    for _ in range(count):
+    for _ in range(30):
         objective, accuracy = drawn_objective(generator)
-        if objective.losses.smoothness > steepest * objective.modulus:
+        if objective.losses.smoothness > 30 * objective.modulus:
             continue
         method = bisected_minimum if objective.losses.dimension == 1 else proximal_minimum
         found = method(objective, accuracy, minimum._reach(objective))
@@ -296,23 +295,6 @@ def test_distance_bounds_the_distance_to_forty_digits(press):
         )  # fmt: skip
         assert abs(float(exact - mpmath.mpf(float(found.point[0])))) <= found.distance
     assert found.distance <= 1e-9
-
-
-def test_without_a_domain_a_ridge_is_enough():
-    generator = Randomness.replayable(2).stream("free")
-    loss = LogisticLoss()
-    losses = loss_sum(loss, 4)
-    features = generator.standard_normal((300, 4))
-    losses.add(hull_rows(loss, None, loss.pack((features, np.sign(features[:, 0])), 4, many=True)))
-    noise = 3 * generator.standard_normal(4)
-    found = perturbed_minimum(losses, ridge=0.5, noise=noise, accuracy=1e-10)
-    gradient, _ = losses.gradient(found.point)
-    assert np.linalg.norm(gradient + 0.5 * found.point + noise) <= 0.5 * 1e-10
-    assert 0 < found.distance <= 1e-10
-    accuracy = attainable_accuracy(
-        rounds=300, dimension=4, lipschitz=1.0, smoothness=0.25, ridge=0.5, noise=20.0, domain=None
-    )
-    assert perturbed_minimum(losses, ridge=0.5, noise=noise, accuracy=accuracy).distance <= accuracy < 1e-8
 
 
 def test_what_cannot_be_certified_is_never_released():

@@ -3,12 +3,10 @@
 from tacit.domains.ball import Ball, L1Ball
 from tacit.domains.box import Box
 from tacit.domains.combinatorial import Birkhoff, KSubsets
-from tacit.domains.graphs import Paths, SpanningTrees
-from tacit.domains.matroid import Matroid, SubmodularBase
+from tacit.domains.graphs import Paths
 from tacit.domains.oracle_set import OracleSet
 from tacit.domains.polytope import Polytope
 from tacit.domains.simplex import Simplex
-from tacit.domains.spectral import NuclearBall
 
 __all__ = [
     "Ball",
@@ -16,12 +14,8 @@ __all__ = [
     "Box",
     "KSubsets",
     "L1Ball",
-    "Matroid",
-    "NuclearBall",
     "OracleSet",
     "Paths",
     "Polytope",
     "Simplex",
-    "SpanningTrees",
-    "SubmodularBase",
 ]

@@ -166,12 +166,6 @@ class ProjectableSet(ConvexSet):
         """Give, as a new array, the point of the set nearest to `point`."""
         return self.nearest(self._finite("point", point))
 
-    def _near(self, point: FloatArray) -> FloatArray:
-        """The point itself, if a method that squares it may project it."""
-        if np.abs(point).max() > FAR:
-            raise InvalidInput(f"The 'point' of {type(self).__name__} must have coordinates of at most {FAR:g}.")
-        return point
-
 
 @dataclass(frozen=True, eq=False)
 class BarrierSet(ProjectableSet):

@@ -1,4 +1,4 @@
-"""Spanning trees of a graph and s-t paths of an acyclic one, by scipy's graph algorithms.
+"""The s-t paths of an acyclic graph, by scipy's graph algorithms.
 
 Vertices may be any hashable labels, and the edges of a networkx graph can be handed over as they are. A point has
 one coordinate for each edge, in the order given. Parallel edges are allowed.
@@ -6,6 +6,7 @@ one coordinate for each edge, in the order given. Parallel edges are allowed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,9 @@ from graphlib import CycleError, TopologicalSorter
 import numpy as np
 import scipy
 
-from tacit.domains.oracle_set import LISTED, ZeroOneSet
+from tacit.domains.convex_set import read_only
+from tacit.domains.hull import Hull, chebyshev_centre, hull_from_oracle
+from tacit.domains.oracle_set import ProbedSet
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, IntArray, invalid
 
@@ -22,82 +25,7 @@ Edge = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True, eq=False)
-class _EdgeSets(ZeroOneSet):
-    """Sets of edges of a graph, as 0/1 vectors."""
-
-    edges: Sequence[Edge]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", _checked_edges(type(self).__name__, self.edges))
-
-    @property
-    def dimension(self) -> int:
-        return len(self.edges)
-
-    @cached_property
-    def _index(self) -> dict[Hashable, int]:
-        labels = dict.fromkeys(label for edge in self.edges for label in edge)
-        return {label: number for number, label in enumerate(labels)}
-
-    @property
-    def _count(self) -> int:
-        return len(self._index)
-
-
-@dataclass(frozen=True, eq=False)
-class SpanningTrees(_EdgeSets):
-    """The convex hull of the spanning trees of a connected graph.
-
-    >>> SpanningTrees([("a", "b"), ("b", "c"), ("a", "c")]).minimize_linear([1.0, 3.0, 2.0])
-    array([1., 0., 1.])
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        tails, heads = self._ends
-        links = _sparse(np.ones(len(tails)), tails, heads, self._count)
-        if (
-            len(scipy.sparse.csgraph.breadth_first_order(links, 0, directed=False, return_predecessors=False))
-            < self._count
-        ):
-            raise InvalidInput("The graph of SpanningTrees must be connected: it has no spanning tree.")
-        _ = self._hull
-
-    @cached_property
-    def _ends(self) -> tuple[IntArray, IntArray]:
-        pairs = np.sort(np.array([[self._index[u], self._index[v]] for u, v in self.edges]), axis=1)
-        return pairs[:, 0], pairs[:, 1]
-
-    def _minimize(self, direction: FloatArray) -> FloatArray:
-        # Only the order of the weights matters. Ranks are positive, whereas scipy reads a zero weight as no edge.
-        order = np.argsort(direction, kind="stable")
-        ranks = np.empty(len(order))
-        ranks[order] = np.arange(1.0, len(order) + 1.0)
-        tails, heads = self._ends
-        lightest = order[_first_of_each(tails[order], heads[order], self._count)]
-        tree = scipy.sparse.csgraph.minimum_spanning_tree(
-            _sparse(ranks[lightest], tails[lightest], heads[lightest], self._count)
-        )
-        vertex = np.zeros(self.dimension)
-        vertex[order[tree.data.astype(np.int64) - 1]] = 1.0
-        return vertex
-
-    def _inequalities(self) -> tuple[FloatArray, FloatArray] | None:
-        # Edmonds: x >= 0, and inside every set S of vertices at most |S| - 1.
-        if self._count > LISTED:
-            return None
-        member = _subsets(self._count)
-        member = member[member.sum(axis=1) >= 2]
-        tails, heads = self._ends
-        inside = (member[:, tails] & member[:, heads]).astype(np.float64)
-        bounds = member.sum(axis=1) - 1.0
-        kept = inside.any(axis=1)
-        zeros = np.zeros(self.dimension)
-        return np.vstack([inside[kept], -np.eye(self.dimension)]), np.concatenate([bounds[kept], zeros])
-
-
-@dataclass(frozen=True, eq=False)
-class Paths(_EdgeSets):
+class Paths(ProbedSet):
     """The unit flows from source to sink in an acyclic directed graph: the convex hull of its paths.
 
     >>> roads = Paths([("s", "a"), ("a", "t"), ("s", "t")], source="s", sink="t")
@@ -105,11 +33,12 @@ class Paths(_EdgeSets):
     array([1., 1., 0.])
     """
 
+    edges: Sequence[Edge]
     source: Hashable
     sink: Hashable
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        object.__setattr__(self, "edges", _checked_edges(self.edges))
         for name, label in (("source", self.source), ("sink", self.sink)):
             if not isinstance(label, Hashable) or label not in self._index:
                 raise invalid("Paths", name, "an end of an edge", label)
@@ -126,6 +55,34 @@ class Paths(_EdgeSets):
             raise InvalidInput(f"The graph of Paths has no path from {self.source!r} to {self.sink!r}.")
         _ = self._hull
 
+    @property
+    def dimension(self) -> int:
+        return len(self.edges)
+
+    @cached_property
+    def radius(self) -> float:
+        """The largest distance from the centre: |v - c|^2 = <1 - 2c, v> + |c|^2, one call of the oracle."""
+        farthest = self._minimize(2.0 * self.centre - 1.0)
+        return float(np.linalg.norm(farthest - self.centre))
+
+    @cached_property
+    def diameter(self) -> float:
+        """An upper bound: two vertices differ in at most 2s and at most 2n - 2z of the n coordinates that vary.
+
+        Here s is the largest and z the smallest number of ones of a vertex among these coordinates.
+        """
+        low, high = self._bounding_box
+        varies = np.where(high > low, 1.0, 0.0)
+        most = float(self._minimize(-varies) @ varies)
+        least = float(self._minimize(varies) @ varies)
+        count = float(varies.sum())
+        return min(2.0 * self.radius, math.sqrt(min(2.0 * most, 2.0 * (count - least), count)))
+
+    @cached_property
+    def _index(self) -> dict[Hashable, int]:
+        labels = dict.fromkeys(label for edge in self.edges for label in edge)
+        return {label: number for number, label in enumerate(labels)}
+
     @cached_property
     def _ends(self) -> tuple[IntArray, IntArray]:
         pairs = np.array([[self._index[u], self._index[v]] for u, v in self.edges])
@@ -136,19 +93,22 @@ class Paths(_EdgeSets):
         # Edges that are on some path from source to sink; the others are 0 everywhere.
         tails, heads = self._ends
         ones = np.ones(len(tails))
-        forward = _sparse(ones, tails, heads, self._count)
-        backward = _sparse(ones, heads, tails, self._count)
+        forward, backward = self._sparse(ones, tails, heads), self._sparse(ones, heads, tails)
         after = scipy.sparse.csgraph.breadth_first_order(forward, self._index[self.source], return_predecessors=False)
         before = scipy.sparse.csgraph.breadth_first_order(backward, self._index[self.sink], return_predecessors=False)
         return np.flatnonzero(np.isin(tails, after) & np.isin(heads, before))
+
+    def _sparse(self, weights: FloatArray, tails: IntArray, heads: IntArray) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array((weights, (tails, heads)), shape=(len(self._index), len(self._index)))
 
     def _minimize(self, direction: FloatArray) -> FloatArray:
         size = float(np.abs(direction).max())
         weights = direction / size if size > 0.0 else direction  # no overflow along a path
         tails, heads = self._ends
         order = self._useful[np.argsort(weights[self._useful], kind="stable")]
-        best = order[_first_of_each(tails[order], heads[order], self._count)]
-        graph = _sparse(weights[best], tails[best], heads[best], self._count)
+        # Of parallel edges the lightest; a sparse matrix would add them up.
+        best = order[np.unique(tails[order] * len(self._index) + heads[order], return_index=True)[1]]
+        graph = self._sparse(weights[best], tails[best], heads[best])
         # Weights may be negative, which is harmless in an acyclic graph.
         start = self._index[self.source]
         _, before = scipy.sparse.csgraph.bellman_ford(graph, indices=[start], return_predecessors=True)
@@ -161,34 +121,33 @@ class Paths(_EdgeSets):
             place = previous
         return vertex
 
-    def _inequalities(self) -> tuple[FloatArray, FloatArray]:
+    @cached_property
+    def _hull(self) -> Hull:
+        return hull_from_oracle(self._minimize, self.dimension, 0)
+
+    @cached_property
+    def _inner_ball(self) -> tuple[FloatArray, float]:
         # Conservation of flow is the affine hull; what is left is that flows are not negative.
-        return -np.eye(self.dimension), np.zeros(self.dimension)
+        certified = (self._hull.centre, self._hull.inner_radius)
+        largest = chebyshev_centre(-np.eye(self.dimension), np.zeros(self.dimension), certified[0], self._hull.basis)
+        centre, radius = max(certified, largest, key=lambda ball: ball[1])
+        return read_only(centre), radius
+
+    def _contains(self, point: FloatArray, tolerance: float) -> bool:
+        offset = point - self._hull.centre
+        away = offset - self._hull.basis @ (self._hull.basis.T @ offset)
+        return bool(np.linalg.norm(away) <= tolerance and (point >= -tolerance).all())
 
 
-def _checked_edges(owner: str, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+def _checked_edges(edges: Sequence[Edge]) -> tuple[Edge, ...]:
     try:
         pairs = tuple((tail, head) for tail, head in edges)
         loops = [pair for pair in pairs if pair[0] == pair[1]]
         hash(pairs)
     except (TypeError, ValueError):
-        raise invalid(owner, "edges", "pairs of hashable vertices", edges) from None
+        raise invalid("Paths", "edges", "pairs of hashable vertices", edges) from None
     if not pairs:
-        raise invalid(owner, "edges", "at least one pair of vertices", edges)
+        raise invalid("Paths", "edges", "at least one pair of vertices", edges)
     if loops:
-        raise invalid(owner, "edges", "pairs of different vertices", loops[0])
+        raise invalid("Paths", "edges", "pairs of different vertices", loops[0])
     return pairs
-
-
-def _sparse(weights: FloatArray, tails: IntArray, heads: IntArray, count: int) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array((weights, (tails, heads)), shape=(count, count))
-
-
-def _first_of_each(tails: IntArray, heads: IntArray, count: int) -> IntArray:
-    # Of parallel edges in increasing order of weight, the first; a sparse matrix would add them up.
-    first: IntArray = np.unique(tails * count + heads, return_index=True)[1]
-    return first
-
-
-def _subsets(count: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    return (np.arange(2**count)[:, None] >> np.arange(count) & 1).astype(np.bool_)

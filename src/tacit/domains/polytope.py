@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from tacit.domains.barrier import EDGE, Barrier, barrier_point, outside
-from tacit.domains.convex_set import BarrierSet, FullDimensionalSet, MeasuredSet, read_only
+from tacit.domains.convex_set import FAR, BarrierSet, FullDimensionalSet, MeasuredSet, read_only
 from tacit.domains.hull import chebyshev_centre
 from tacit.errors import InvalidInput
 from tacit.validation import LARGEST, SMALLEST, FloatArray, invalid, real_array
@@ -102,8 +102,10 @@ class Polytope(MeasuredSet, FullDimensionalSet, BarrierSet):
         return bool((rows @ point <= bounds + tolerance).all())
 
     def nearest(self, point: FloatArray) -> FloatArray:
+        if np.abs(point).max() > FAR:
+            raise InvalidInput(f"The 'point' of Polytope must have coordinates of at most {FAR:g}.")
         rows, bounds = self._unit_rows
-        violation = rows @ self._near(point) - bounds
+        violation = rows @ point - bounds
         size = float(violation.max())
         if size <= 0.0:
             return point.copy()

@@ -136,9 +136,9 @@ def _of_minimiser(plan: CTRL) -> dict[str, Any]:
     return {
         "law": "float64 gaussian, minimised",
         "dimension": plan.domain.hull_dimension,
-        "accuracy": plan.accuracy,
-        "release_scale": plan.release_scale,
-        "barrier_weight": plan.barrier_weight,
+        "accuracy": plan.certificate.accuracy,
+        "release_scale": plan.certificate.release_scale,
+        "barrier_weight": plan.certificate.facts.weight,
         "largest_curvature": plan.certificate.largest_curvature,
     }
 

@@ -205,8 +205,6 @@ _SINCE = {
     "'lowering': 0.0, ": "'rates': 'fixed', ",
     "'missing': 0.5, ": "",
     ", 'missing': 0.5": "",
-    "'linear': False, ": "",
-    "'smoothing': 0.0, ": "",
     "'rate': 'certified', 'batch': 1, ": "'rate': 'certified', ",
 }
 

@@ -5,10 +5,10 @@ oracle call v also certifies the point: gap = <x + slope, x - v> >= |x - x*|^2, 
 convex and x* is optimal (twice what the usual argument by objective values gives).
 
 Polytopes use pairwise steps (Lacoste-Julien and Jaggi 2015): weight moves from the worst vertex in use to the one that
-the oracle found, which converges linearly; sets with curved boundary use plain steps, for which a curved boundary is
-good. Whatever happens, the number of oracle calls is bounded: plain steps reach a gap of t within 27 D^2/(4t) of them
-from any point (Jaggi 2013, Theorem 2), and pairwise steps get a budget of D^2/(2t) calls, after which plain steps
-finish. A solve starts from the answer of the one before.
+the oracle found, which converges linearly; balls use plain steps, for which a curved boundary is good. Whatever
+happens, the number of oracle calls is bounded: plain steps reach a gap of t within 27 D^2/(4t) of them from any point
+(Jaggi 2013, Theorem 2), and pairwise steps get a budget of D^2/(2t) calls, after which plain steps finish. A solve
+starts from the answer of the one before.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from tacit.domains import Ball, NuclearBall
+from tacit.domains import Ball
 from tacit.domains.convex_set import ConvexSet
-from tacit.validation import FloatArray, check_integer, check_positive, real_array
+from tacit.validation import FloatArray, check_positive, real_array
 
 
 @dataclass(frozen=True)
@@ -45,23 +45,17 @@ class FrankWolfe:
     Args:
         domain: the set.
         tolerance: the duality gap at which to stop.
-        pairwise: use pairwise steps (default: for all sets but those with curved boundary).
-        pairwise_calls: oracle calls after which plain steps take over.
 
     >>> from tacit.domains import Box
     >>> FrankWolfe(Box.cube(2), tolerance=1e-6).minimize(np.array([-0.5, 3.0])).point.round(2)
     array([ 0.5, -1. ])
     """
 
-    def __init__(
-        self, domain: ConvexSet, *, tolerance: float, pairwise: bool | None = None, pairwise_calls: int | None = None
-    ) -> None:
+    def __init__(self, domain: ConvexSet, *, tolerance: float) -> None:
         self._domain = domain
         self._tolerance = check_positive("FrankWolfe", "tolerance", tolerance)
-        self._pairwise = not isinstance(domain, Ball | NuclearBall) if pairwise is None else bool(pairwise)
-        if pairwise_calls is None:
-            pairwise_calls = ceil(domain.diameter**2 / (2 * self._tolerance))
-        self._pairwise_calls = check_integer("FrankWolfe", "pairwise_calls", pairwise_calls)
+        self._pairwise = not isinstance(domain, Ball)
+        self._pairwise_calls = ceil(domain.diameter**2 / (2 * self._tolerance))
         self._point = np.zeros(domain.hull_dimension)
         # The vertices whose mixture is the point; none while it is not known as a mixture.
         self._vertices = np.empty((0, domain.hull_dimension))

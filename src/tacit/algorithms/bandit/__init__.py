@@ -2,6 +2,6 @@
 
 from tacit.algorithms.bandit.bandit_fw import BanditFW
 from tacit.algorithms.bandit.bandit_plan import Rounds
-from tacit.algorithms.bandit.noisy_oco import EntropicMap, NoisyOCO
+from tacit.algorithms.bandit.noisy_oco import NoisyOCO
 
-__all__ = ["BanditFW", "EntropicMap", "NoisyOCO", "Rounds"]
+__all__ = ["BanditFW", "NoisyOCO", "Rounds"]

@@ -13,8 +13,6 @@ entropy, have the same bound in their own norms: docs/algorithms/bandit-fw.md.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import log
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,7 +32,7 @@ from tacit.validation import (
 
 
 class Sums(Protocol):
-    """Running sums: exact ones, or a private mechanism's `Accumulator`."""
+    """Running sums, such as a private mechanism's `Accumulator`."""
 
     def add(self, x: FloatArray) -> FloatArray:
         """Add one vector and return the sum so far as a new array."""
@@ -44,26 +42,6 @@ class Sums(Protocol):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state_dict`."""
-
-
-class ExactSums:
-    """Running sums without noise, for use without privacy."""
-
-    def __init__(self, dimension: int) -> None:
-        self._total = np.zeros(check_dimension("ExactSums", "dimension", dimension))
-
-    def add(self, x: FloatArray) -> FloatArray:
-        """Add one vector and return the sum so far as a new array."""
-        self._total = self._total + x
-        return self._total.copy()
-
-    def state_dict(self) -> dict[str, Any]:
-        """The sum."""
-        return {"total": self._total.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
-        self._total = real_array("ExactSums", "total", state["total"], self._total.shape)
 
 
 class NoisyOCO:
@@ -77,11 +55,13 @@ class NoisyOCO:
         dimension: their dimension.
         eta: learning rate.
         leader: slope -> the minimiser of |x|^2/2 + <slope, x>, exact or approximate, or that of another mirror map.
-        sums: exact sums, or those of a private mechanism.
+        sums: those of a private mechanism, or exact ones.
         delay: how many steps the map may take: the point of step t uses the sum of step t - 1 - delay.
         start: the leader of nothing, played first (None: 0, which is that of |x|^2/2).
 
-    >>> core = NoisyOCO(steps=3, dimension=1, eta=0.5, leader=lambda slope: -slope, sums=ExactSums(1))
+    >>> from tacit.noise.running_sums import Buffered
+    >>> sums = Buffered(2).start(1, 1.0, np.zeros)  # without noise
+    >>> core = NoisyOCO(steps=3, dimension=1, eta=0.5, leader=lambda slope: -slope, sums=sums)
     >>> core.observe(np.array([2.0]))
     >>> core.point
     array([-1.])
@@ -178,36 +158,3 @@ def noisy_regret(
         map_error: bound on the sum over all steps of the expected distance from the exact leader.
     """
     return spread / eta + eta / 2 * steps * second_moment + mean_norm * map_error
-
-
-@dataclass(frozen=True)
-class EntropicMap:
-    """The entropy sum x ln x on the simplex: 1-strongly convex in the l1 norm, by Pinsker's inequality.
-
-    Its leaders are exponential weights. In `noisy_regret`, distances are l1 and gradients are measured by their largest
-    entry; `NoisyOCO(leader=map.leader, start=map.start, ...)` plays it.
-
-    >>> EntropicMap(2).leader(np.array([0.0, np.log(3.0)])).round(2)
-    array([0.75, 0.25])
-    """
-
-    dimension: int
-
-    def __post_init__(self) -> None:
-        check_dimension("EntropicMap", "dimension", self.dimension, at_least=2)
-
-    @property
-    def spread(self) -> float:
-        """From the uniform distribution to a vertex: ln n."""
-        return log(self.dimension)
-
-    @property
-    def start(self) -> FloatArray:
-        """The leader of nothing, as a new array."""
-        return np.full(self.dimension, 1.0 / self.dimension)
-
-    def leader(self, slope: FloatArray) -> FloatArray:
-        """The minimiser of the entropy plus <slope, x>."""
-        checked = real_array("EntropicMap", "slope", slope, (self.dimension,))
-        weights = np.exp(checked.min() - checked)
-        return np.asarray(weights / weights.sum())

@@ -13,7 +13,6 @@ from tacit.domains import Ball
 from tacit.errors import InvalidInput
 from tacit.losses import ConvexFamily
 from tacit.noise.randomness import Randomness
-from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
 
 
@@ -122,16 +121,6 @@ def test_draw_bounds_the_integrated_divergence(eta, sigma):
         assert exact <= bound.renyi(np.array([order]))[0] * (1 + 1e-6)
 
 
-def test_draw_is_within_a_factor_two_of_the_truth_for_small_moves():
-    eta, sigma = 0.001, 60.0
-    world = OneDimension(eta, sigma)
-    p, q = world.logarithm([linear(1.0)]), world.logarithm([linear(-1.0)])
-    move = 2 / sigma
-    for order in (2.0, 10.0):
-        exact = np.log(np.sum(np.exp(order * p + (1 - order) * q) * world.width)) / (order - 1)
-        assert exact <= PerturbedMinimiser(1, move**2 / 2, move).renyi(np.array([order]))[0] <= 2 * exact
-
-
 @pytest.mark.parametrize("linear_model", [False, True])
 def test_drift_of_later_coins(linear_model):
     """How much ln keep of a later round moves between neighbours, in units of the bound s2: nearly attained."""
@@ -186,13 +175,6 @@ def test_zero_out_and_people_scale_as_they_should():
     assert one.epsilon(1e-6) < general.epsilon(1e-6)
     assert one.decisions == 99
     assert general.drift == pytest.approx(2 / 2500 + 3e-4)
-
-
-def test_chi():
-    generator = Randomness.replayable(1).stream("chi")
-    sample = np.linalg.norm(generator.standard_normal((100_000, 7)), axis=1)
-    assert chi_mean(7) == pytest.approx(sample.mean(), rel=0.01)
-    assert np.mean(sample > chi_quantile(7, 0.01)) == pytest.approx(0.01, abs=0.002)
 
 
 def transcript(world, first, second, p, log_phi, displaced=0.0):

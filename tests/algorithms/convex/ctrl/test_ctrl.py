@@ -53,8 +53,8 @@ def test_regret_by_hand():
     """R = 1, D = 2, G = 1, T = 1000 and d = 2, where E[chi] = sqrt(pi/2); a point is held 1/p = 10 rounds."""
     plan = CTRL(unit_problem(2, "general", 1000), eta=0.01, sigma=30.0, force=0.1, log_phi=0.2)
     known = plan.certificate
-    assert 0 < plan.clip_probability < 1e-3
-    value = 50 + 10 + 30 * (np.pi / 2) ** 0.5 + 2000 * 10 * (plan.clip_probability + known.coin_bias)
+    assert 0 < plan.certificate.clip_probability < 1e-3
+    value = 50 + 10 + 30 * (np.pi / 2) ** 0.5 + 2000 * 10 * (plan.certificate.clip_probability + known.coin_bias)
     assert float(plan.regret_bound) == pytest.approx(value + 4 + 1000 * known.displacement)
 
 
@@ -75,24 +75,24 @@ def test_printed_parameters_become_meaningful_much_later():
 
 def test_inexact_minimisation_is_accounted_for():
     plan = CTRL.calibrate(unit_problem(10, "glm", 10**5), epsilon=1.0, delta=1e-6)
-    draw = plan.chain.draw
-    assert draw.shift == pytest.approx(2 * plan.accuracy / plan.release_scale)
+    draw = plan.certificate.chain.draw
+    assert draw.shift == pytest.approx(2 * plan.certificate.accuracy / plan.certificate.release_scale)
     assert draw.shift > 0
-    assert plan.accuracy < 1e-8 < plan.release_scale < 1e-4
-    assert 0 < 2 * plan.certificate.coin_error < 1e-2 * plan.chain.drift
-    without = replace(plan.chain, drift=plan.chain.drift - 2 * plan.certificate.coin_error)
-    assert without.epsilon(1e-6) < plan.chain.epsilon(1e-6) <= plan.guarantee.epsilon(1e-6)
-    assert (plan.curve.curve, plan.curve.distance, plan.curve.draws) == (plan.chain, 1e-30, 10**5)
+    assert plan.certificate.accuracy < 1e-8 < plan.certificate.release_scale < 1e-4
+    assert 0 < 2 * plan.certificate.coin_error < 1e-2 * plan.certificate.chain.drift
+    without = replace(plan.certificate.chain, drift=plan.certificate.chain.drift - 2 * plan.certificate.coin_error)
+    assert without.epsilon(1e-6) < plan.certificate.chain.epsilon(1e-6) <= plan.guarantee.epsilon(1e-6)
+    assert (plan.curve.curve, plan.curve.distance, plan.curve.draws) == (plan.certificate.chain, 1e-30, 10**5)
 
 
 def test_clip_probability_matches_the_range():
     for family in ("general", "glm"):
         plan = CTRL.calibrate(unit_problem(4, family, 1000), epsilon=1.0, delta=1e-6)
-        assert 1e-8 * (1 - 1e-6) <= plan.clip_probability <= 1e-4 * (1 + 1e-6)
+        assert 1e-8 * (1 - 1e-6) <= plan.certificate.clip_probability <= 1e-4 * (1 + 1e-6)
         known = plan.certificate.facts.log_range(plan.eta, plan.sigma, 1e-6)
-        assert replace(plan, log_phi=known).clip_probability == pytest.approx(1e-6, rel=1e-6)
+        assert replace(plan, log_phi=known).certificate.clip_probability == pytest.approx(1e-6, rel=1e-6)
         narrow = CTRL(plan.problem, plan.eta, plan.sigma, plan.force, 1e-9)
-        assert narrow.clip_probability == 1.0
+        assert narrow.certificate.clip_probability == 1.0
         assert float(narrow.regret_bound) == np.inf
         assert narrow.vacuous
 
@@ -191,7 +191,7 @@ def test_without_losses_the_law_is_the_perturbed_minimiser():
     actions = np.unique(plan.start(Randomness.replayable(2)).run(np.zeros((1600, 2))), axis=0)
     assert len(actions) > 600
     slack = 1 - np.sum(actions**2, axis=1, keepdims=True)
-    noise = -(actions / plan.eta + plan.barrier_weight * 2 * actions / slack) / plan.sigma
+    noise = -(actions / plan.eta + plan.certificate.facts.weight * 2 * actions / slack) / plan.sigma
 
     def distance(values):  # Kolmogorov distance to the normal law
         from scipy.special import ndtr

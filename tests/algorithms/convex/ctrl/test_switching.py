@@ -7,7 +7,7 @@ import pytest
 
 import tacit
 from tacit.algorithms.convex.ctrl import CTRL, LazyOCO
-from tacit.algorithms.convex.ctrl.certificate import most_switches, overrun
+from tacit.algorithms.convex.ctrl.certificate import overrun
 from tacit.auditing import attacks
 from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
@@ -39,19 +39,6 @@ def test_coins_of_any_chances_are_bounded_by_equal_ones(spread):
             if spread == 0.0 and limit >= mean:
                 assert overrun(60, mean, limit) == pytest.approx(exact, rel=1e-9)
     assert overrun(60, 3.0, 60) == 0.0
-
-
-def test_most_switches_is_the_quantile():
-    law = law_of_sum(np.full(200, 0.1))
-    tails = 1 - np.cumsum(law)
-    for confidence in (0.6, 0.9, 0.999, 1 - 1e-9):
-        found = most_switches(200, 20.0, confidence)
-        assert tails[found] <= 1 - confidence + 1e-12
-        assert found == 20 or tails[found - 1] > 1 - confidence - 1e-12
-    assert most_switches(200, 200.0, 0.9) == 200
-    assert most_switches(0, 0.0, 0.9) == 0
-    with pytest.raises(InvalidInput, match="confidence"):
-        most_switches(200, 20.0, 1.0)
 
 
 def data_for(loss, rounds, dimension, seed=3):
@@ -97,7 +84,6 @@ def test_calibrated_limits(limit, at_most):
     assert plan.max_switches == limit
     assert plan.guarantee.epsilon(1e-6) <= 1.0
     assert plan.certificate.overrun <= 1e-4
-    assert plan.most_switches(1 - 1e-12) <= limit
     assert plan.expected_switches < limit
     assert float(plan.regret_bound) <= at_most * float(free.regret_bound)
     # What the limit may refuse is paid for: G D in every round that is left.
@@ -105,19 +91,6 @@ def test_calibrated_limits(limit, at_most):
     assert float(tight.regret_bound) - float(plan.regret_bound) == pytest.approx(
         2e4 * (tight.certificate.overrun - plan.certificate.overrun), rel=1e-6
     )
-
-
-def test_the_lemma_holds_in_runs():
-    problem = Convex(domain=Ball(2), loss=LogisticLoss(), horizon=400)
-    plan = CTRL(problem, **LOUD)
-    data = data_for(LogisticLoss(), 400, 2)
-    most = plan.most_switches(1 - 1e-7)
-    counts = []
-    for seed in range(2):
-        learner = plan.start(Randomness.replayable(seed))
-        learner.run(data)
-        counts.append(learner.switches)
-    assert max(counts) <= most < 2 * plan.expected_switches
 
 
 SQUARE = Polytope(np.vstack([np.eye(2), -np.eye(2)]), np.ones(4))

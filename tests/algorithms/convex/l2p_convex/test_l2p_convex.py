@@ -285,6 +285,18 @@ def test_clip_errors_follow_the_geometric_age():
     assert bounds[3] == pytest.approx(gibbs_regret(problem(1, 500), 2.0, 200.0, 4))
 
 
+@pytest.mark.parametrize("loss", [LogisticLoss(), AbsoluteLoss()])
+def test_a_law_much_narrower_than_the_grid_is_drawn_from(loss):
+    """At a rate of 1e9 nearly every proposal was rejected, and a draw did not come back in 30 s."""
+    plan = lazy(problem(1, 12, loss), rate=1e9, clip=1e9, force=1.0, batch=1)
+    last = plan.run((np.ones((12, 1)), np.full(12, 0.3)), Randomness.replayable(1))[-1]
+    grid = np.linspace(-1, 1, 200_001)
+    leader = grid[np.argmin(11 * loss.link(grid, np.array(0.3)) + 5.0 * grid**2)]
+    assert abs(last[0] - leader) < 1e-3
+    with pytest.raises(PrivacyError, match="work_limit"):
+        replace(plan, rate=1e20, clip=1e20)
+
+
 def test_expected_switches_bound_the_measured_ones():
     made = problem(1, 400)
     plan = lazy(made, force=0.1, batch=2)

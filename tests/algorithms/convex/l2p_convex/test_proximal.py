@@ -191,7 +191,8 @@ def test_truncated_normals_are_exact_in_the_tails(mean, low, high):
 
 
 @pytest.mark.parametrize(
-    ("case", "cells"), [("smooth", 4), ("smooth", 64), ("kinked", 3), ("kinked", 64), ("steep", 32), ("flat", 3)]
+    ("case", "cells"),
+    [("smooth", 4), ("smooth", 64), ("kinked", 3), ("kinked", 64), ("steep", 32), ("flat", 3), ("needle", 4)],
 )
 def test_draws_on_an_interval_are_exact_and_unexamined_ones_are_not(case, cells):
     functions = {
@@ -199,6 +200,7 @@ def test_draws_on_an_interval_are_exact_and_unexamined_ones_are_not(case, cells)
         "kinked": (lambda x: 9 * np.abs(x - 0.13) + 6 * np.abs(x + 0.4) + x**2, 20.0),
         "steep": (lambda x: 40 * (x + 1) + 5 * x**2, 60.0),
         "flat": (lambda x: 0.0 * x, 0.0),
+        "needle": (lambda x: 1e6 * (x - 0.13) ** 2 + np.abs(x), 3.8e6),  # far narrower than a cell
     }
     (function, steepest), count = functions[case], 2000
     nodes = np.linspace(-1, 2, cells + 1)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, erfc, expm1, inf, log1p, sqrt
+from math import erfc, expm1, inf, log1p, sqrt
 
 import numpy as np
 from scipy.special import bdtrc, gammaincc, gammaln, ndtri
@@ -32,16 +32,6 @@ from tacit.problems import Convex
 from tacit.solvers.loss_sums import UNIT
 from tacit.solvers.minimum import attainable_accuracy, largest_push, truncated_norm
 from tacit.validation import FloatArray, check_integer, check_number
-
-
-def most_switches(tosses: int, mean: float, confidence: float) -> int:
-    """The least whole number, at least the mean, that redraws exceed with probability at most 1 - confidence."""
-    check_number("most_switches", "confidence", confidence, above=0.0, below=1.0)
-    low, high = min(tosses, ceil(mean)), tosses
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if overrun(tosses, mean, middle) <= 1 - confidence else (middle + 1, high)
-    return low
 
 
 def overrun(tosses: int, mean: float, limit: int) -> float:

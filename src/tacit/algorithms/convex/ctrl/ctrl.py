@@ -30,9 +30,8 @@ import scipy
 from tacit.accounting.calibration import largest
 from tacit.accounting.conversion import renyi_epsilon
 from tacit.accounting.curves import SamplerError
-from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.convex.convex_plan import ConvexPlan
-from tacit.algorithms.convex.ctrl.certificate import Certificate, Facts, most_switches
+from tacit.algorithms.convex.ctrl.certificate import Certificate, Facts
 from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
 from tacit.domains.convex_set import BarrierSet
 from tacit.errors import PrivacyError
@@ -118,35 +117,10 @@ class CTRL(ConvexPlan, PrivatePlan):
         facts = Facts(self.problem, self.relation, self.rounds_per_person)
         return Certificate(facts, self.eta, self.sigma, self.force, self.log_phi, self.max_switches)
 
-    @property
-    def barrier_weight(self) -> float:
-        """The weight of the barrier: it costs at most G D."""
-        return self.certificate.facts.weight
-
-    @property
-    def accuracy(self) -> float:
-        """Certified distance of every draw from the exact minimiser: a public number that float64 reaches."""
-        return self.certificate.accuracy
-
-    @property
-    def release_scale(self) -> float:
-        """Standard deviation of the noise that covers inexact minimisation."""
-        return self.certificate.release_scale
-
-    @property
-    def chain(self) -> LazyChain:
-        """The transcript's privacy curve, but for cutting off the noise."""
-        return self.certificate.chain
-
     @cached_property
     def curve(self) -> SamplerError:
         """The transcript's privacy curve: of each round's noise, 1e-30 is cut off."""
-        return SamplerError(self.chain, TRUNCATION, self.rounds)
-
-    @property
-    def clip_probability(self) -> float:
-        """The probability with which a coin's log ratio leaves its range."""
-        return self.certificate.clip_probability
+        return SamplerError(self.certificate.chain, TRUNCATION, self.rounds)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -155,7 +129,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         if self.calibration == "paper":
             g, t, d, big = self.problem.lipschitz, self.rounds, self.domain.hull_dimension, self.domain.diameter
             value = big**2 / (2 * self.eta) + 2 * g**2 * self.eta * t + self.sigma * sqrt(d) * big
-            value += 6 * g * big * self.clip_probability * t**2 + 2 * g * big
+            value += 6 * g * big * self.certificate.clip_probability * t**2 + 2 * g * big
             value += g * big * t * self.certificate.overrun
             formula = "D^2/(2 eta) + 2 G^2 eta T + sigma sqrt(d) D + 6 G D delta' T^2 + 2 G D (Theorem 4 as printed)"
             if value >= self.blind_regret:
@@ -172,11 +146,6 @@ class CTRL(ConvexPlan, PrivatePlan):
         """Each toss redraws with probability at most 1 - (1-p)/Phi^2."""
         mean = self.certificate.switches
         return mean if self.max_switches is None else min(mean, self.max_switches)
-
-    def most_switches(self, confidence: float) -> int:
-        """Bound the switches of a run with this probability, whatever the losses (Lemma 5)."""
-        most = most_switches(self.rounds - 1, self.certificate.switches, confidence)
-        return most if self.max_switches is None else min(most, self.max_switches)
 
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, *, calibration: str = "numerical") -> CTRL:
@@ -212,9 +181,10 @@ class CTRLLearner(CoupledLearner):
     plan: CTRL
 
     def __init__(self, plan: CTRL, randomness: Randomness) -> None:
+        known = plan.certificate
         super().__init__(
-            plan, randomness, ridge=1 / plan.eta, weight=plan.barrier_weight,
-            accuracy=plan.accuracy, blur=plan.release_scale, limit=plan.max_switches,
+            plan, randomness, ridge=1 / plan.eta, weight=known.facts.weight,
+            accuracy=known.accuracy, blur=known.release_scale, limit=plan.max_switches,
         )  # fmt: skip
         self._hazard = -log1p(-plan.force)
         self._draw()

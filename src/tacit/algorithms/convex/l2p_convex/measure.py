@@ -27,6 +27,10 @@ from tacit.validation import FloatArray
 
 # Margins of the history at several points are computed in blocks of about this many entries.
 BLOCK_ENTRIES = 1 << 18
+# Rejections after which a grid is made finer: with enough cells for the law, none needs that many.
+PATIENCE = 64
+# Potentials that change by more than this have too few digits left in float64.
+LARGEST_CHANGE = 1e12
 
 
 class GibbsMeasure:
@@ -184,7 +188,7 @@ def interval_steepness(problem: Convex, rate: float, regularisation: float) -> f
 def interval_nodes(problem: Convex, rate: float, regularisation: float) -> int:
     """How many cells the grid has: enough that the measure changes little within one."""
     change = interval_steepness(problem, rate, regularisation) * problem.domain.diameter
-    return min(8192, max(256, 2 * ceil(change)))
+    return min(8192, max(256, 2 * ceil(min(change, LARGEST_CHANGE))))
 
 
 def sample_interval(
@@ -203,22 +207,42 @@ def sample_interval(
         exact: f at any point.
         generator: the source of the draw.
     """
-    width = float(nodes[1] - nodes[0])
-    slopes = np.diff(values) / width
+    widths = np.full(len(nodes) - 1, float(nodes[1] - nodes[0]))
+    while True:
+        point, rejected = _tries(nodes, values, widths, steepest, exact, generator)
+        if point is not None:
+            return point
+        # The grid is too coarse for a law this narrow: what was learnt about it makes it finer where draws fall.
+        nodes, first = np.unique(np.concatenate([nodes, list(rejected)]), return_index=True)
+        values = np.concatenate([values, list(rejected.values())])[first]
+        widths = np.diff(nodes)
+
+
+def _tries(
+    nodes: FloatArray,
+    values: FloatArray,
+    widths: FloatArray,
+    steepest: float,
+    exact: Callable[[float], float],
+    generator: np.random.Generator,
+) -> tuple[float | None, dict[float, float]]:
+    """A draw, or None after `PATIENCE` rejections; and f at the points that were rejected."""
+    slopes = np.diff(values) / widths
     before = np.append(-steepest, slopes[:-1])  # the chord on the left, continued into the cell
     after = np.append(slopes[1:], steepest)
     turn = after - before
-    meet = np.clip(np.where(turn > 0, (after - slopes) / np.where(turn > 0, turn, 1.0), 0.5), 0.0, 1.0) * width
+    meet = np.clip(np.where(turn > 0, (after - slopes) / np.where(turn > 0, turn, 1.0), 0.5), 0.0, 1.0) * widths
     # Two pieces a cell: from its left end with slope `before`, into its right end with slope `after`.
-    lengths = np.concatenate([meet, width - meet])
+    lengths = np.concatenate([meet, widths - meet])
     starts = np.concatenate([nodes[:-1], nodes[:-1] + meet])
-    levels = np.concatenate([values[:-1], values[1:] - after * (width - meet)])
+    levels = np.concatenate([values[:-1], values[1:] - after * (widths - meet)])
     rates = np.concatenate([before, after])
     logs = _log_masses(levels, rates, lengths)
     masses = np.exp(logs - logs.max())
     cumulative = np.cumsum(masses)
     cells = len(slopes)
-    while True:
+    rejected: dict[float, float] = {}
+    for _ in range(PATIENCE):
         share = (1.0 - generator.random()) * cumulative[-1]
         piece = min(int(np.searchsorted(cumulative, share)), len(masses) - 1)
         rate, length = float(rates[piece]), float(lengths[piece])
@@ -228,8 +252,13 @@ def sample_interval(
         clock = generator.standard_exponential()
         cell = piece % cells
         chord = float(values[cell]) + float(slopes[cell]) * (point - float(nodes[cell]))
-        if clock >= chord - bound or clock >= exact(point) - bound:
-            return point
+        if clock >= chord - bound:
+            return point, rejected
+        value = exact(point)
+        if clock >= value - bound:
+            return point, rejected
+        rejected[point] = value
+    return None, rejected
 
 
 def _log_masses(levels: FloatArray, rates: FloatArray, lengths: FloatArray) -> FloatArray:
