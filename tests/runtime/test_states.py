@@ -180,6 +180,16 @@ def test_lazy_fixed_share_named_its_prior_in_version_0_2(prior):
     assert same_plan(saved, plan.signature) == (prior == "markov")
 
 
+def test_epochs_may_have_been_planned_on_another_processor():
+    """The last digits of a rate may differ, those of what shapes noise may not."""
+    plan = algorithms.HedgeOnSums.calibrate(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6)
+    rate, noise = (plan.epoch(0).parameters[name] for name in ("eta", "privacy"))
+    for value, factor, known in [(rate, 1 + 1e-15, True), (rate, 1 + 1e-9, False), (noise, 1 + 1e-15, False)]:
+        assert repr(value * factor) != repr(value)
+        saved = plan.signature.replace(repr(value), repr(value * factor))
+        assert same_plan(saved, plan.signature) == known
+
+
 @pytest.mark.parametrize("name", OLD_PLANS)
 def test_states_of_version_0_2_are_read(name):
     """Written by 0.2 after nine rounds and a decision, with what followed; the packed one by a sealed learner.

