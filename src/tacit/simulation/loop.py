@@ -174,7 +174,7 @@ def simulate(
     arrivals = Arrivals(late, missing)
     outcomes = []
     shown = Progress("simulating", progress)
-    shown.expect(0, [environment.horizon] * runs)
+    shown.expect([environment.horizon] * runs)
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, arrivals))
         shown.step(environment.horizon)
