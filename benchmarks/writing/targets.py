@@ -91,13 +91,17 @@ TARGETS = (
     Target("experiments", r"ratio, closing a million rows / one GROUP BY, .*", 10.0),
     Target("experiments", r"ratio, 99% of batches while closing and deleting / before, .*", 3.0),
     Target("experiments", r"guesses by time .*, in deviations above chance, .*", 3.0),
-    Target("store", r"ratio, store with 8 clients / bare database", 0.5, most=False),
-    Target("store", r"99% of decisions with 8 clients, .*", 5.0),
+    *(
+        target
+        for name in ("store", "service")
+        for target in (
+            Target(name, rf"ratio, {name} with 8 clients / bare database", 0.5, most=False),
+            Target(name, r"99% of decisions with 8 clients, .*", 5.0),
+        )
+    ),
     Target("store", r"ratio, opening one of 1,000 learners / one of ten", 2.0),
     Target("store", r"opening a learner again, ms of CPU", 5.0),
     Target("store", r"a charge to a ledger of 400 entries, ms of CPU", 5.0),
-    Target("service", r"ratio, service with 8 clients / bare database", 0.5, most=False),
-    Target("service", r"99% of decisions with 8 clients, .*", 5.0),
     Target("service", r"ratio, first decision of one of 1,000 learners / of one of ten", 2.0),
     Target("spark", r".*ratio.*tacit / identity.*", 0.5, most=False),
 )

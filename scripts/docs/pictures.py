@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter
@@ -11,7 +12,9 @@ from PIL import Image
 import tacit
 from tacit.accounting.calibration import gaussian_mu
 from tacit.data import digits_models
+from tacit.environments.environment import Environment
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
+from tacit.problems import Problem
 from tacit.report.plots import (
     LINES,
     SHADES,
@@ -25,6 +28,14 @@ from tacit.simulation.comparators import best_fixed_point
 
 Lines = dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+
+
+def measured(
+    problem: Problem, environment: Environment, kinds: Sequence[type[tacit.Plan]], runs: int, **target: Any
+) -> list[tacit.Simulation]:
+    """Simulate algorithms of one problem, at epsilon = 1 and delta = 1e-6 unless the target says otherwise."""
+    plans = [kind.calibrate(problem, **{"epsilon": 1.0, "delta": 1e-6} | target) for kind in kinds]
+    return [tacit.simulate(plan, environment, runs=runs) for plan in plans]
 
 
 def start(folder: Path) -> Path:
@@ -48,8 +59,7 @@ def experts(folder: Path) -> Path:
         tacit.algorithms.ScheduledExperts,
         tacit.algorithms.L2P,
     )
-    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
-    results = [tacit.simulate(plan, environment, runs=10) for plan in plans]
+    results = measured(problem, environment, kinds, 10)
     title = "20 experts, one better by 0.1, epsilon = 1"
     return plot_regret(results, folder / "experts.png", title=title)
 
@@ -76,11 +86,7 @@ def convex(folder: Path) -> Path:
         domain=tacit.domains.Ball(dim=5, radius=1.0), loss=tacit.losses.LogisticLoss(), horizon=10_000
     )
     environment = tacit.environments.LogisticStream(dimension=5, horizon=10_000)
-    plans = [
-        kind.calibrate(problem, epsilon=1.0, delta=1e-6)
-        for kind in (tacit.algorithms.PrivateFTRL, tacit.algorithms.CTRL)
-    ]
-    results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
+    results = measured(problem, environment, (tacit.algorithms.PrivateFTRL, tacit.algorithms.CTRL), 3)
     return plot_regret(results, folder / "convex.png", title="Online logistic regression, d = 5, epsilon = 1")
 
 
@@ -89,8 +95,7 @@ def stationary(folder: Path) -> Path:
     problem = tacit.Tracking(n=10, horizon=40_000, switches=0, adversary="stochastic")
     environment = tacit.environments.ShiftingBernoulli(n=10, horizon=40_000, changes=(), gap=0.03)
     kinds = (tacit.algorithms.LimitedUpdates, tacit.algorithms.RestartOnShift)
-    plans = [kind.calibrate(problem, epsilon=1.0, delta=0.0, adversary="stochastic") for kind in kinds]
-    results = [tacit.simulate(plan, environment, runs=20) for plan in plans]
+    results = measured(problem, environment, kinds, 20, delta=0.0, adversary="stochastic")
     title = "10 experts, one better by 0.03, no shift, pure epsilon = 1"
     return plot_regret(results, folder / "stationary.png", title=title)
 
@@ -100,8 +105,7 @@ def two_experts(folder: Path) -> Path:
     problem = tacit.Tracking(n=2, horizon=40_000, switches=1, adversary="oblivious")
     environment = tacit.environments.ShiftingBernoulli(n=2, horizon=40_000, changes=(20_000,), gap=0.3)
     kinds = (tacit.algorithms.NoisyMirrorDescent, tacit.algorithms.LazyFixedShare)
-    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
-    results = [tacit.simulate(plan, environment, runs=5) for plan in plans]
+    results = measured(problem, environment, kinds, 5)
     title = "Dynamic regret: two experts change places once, epsilon = 1"
     return plot_regret(results, folder / "two-experts.png", title=title)
 
@@ -113,8 +117,7 @@ def interval(folder: Path) -> Path:
     )
     environment = tacit.environments.LogisticStream(dimension=1, horizon=10_000)
     kinds = (tacit.algorithms.L2PConvex, tacit.algorithms.PrivateFTRL, tacit.algorithms.CTRL)
-    plans = [kind.calibrate(problem, epsilon=1.0, delta=1e-6) for kind in kinds]
-    results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
+    results = measured(problem, environment, kinds, 3)
     return plot_regret(results, folder / "interval.png", title="Online logistic regression, d = 1, epsilon = 1")
 
 
@@ -122,11 +125,7 @@ def pricing(folder: Path) -> Path:
     """Posted prices: a loss with two valleys, learned on a grid and on a net."""
     environment = tacit.environments.PricingCurve(horizon=10_000)
     problem = tacit.Lipschitz(horizon=10_000, lipschitz=environment.lipschitz)
-    plans = [
-        kind.calibrate(problem, epsilon=1.0, delta=1e-6)
-        for kind in (tacit.algorithms.LipschitzNet, tacit.algorithms.LipschitzGrid)
-    ]
-    results = [tacit.simulate(plan, environment, runs=3) for plan in plans]
+    results = measured(problem, environment, (tacit.algorithms.LipschitzNet, tacit.algorithms.LipschitzGrid), 3)
     title = f"Posted prices in [0, 1], slopes up to {problem.lipschitz:g}, epsilon = 1"
     return plot_regret(results, folder / "pricing.png", title=title)
 

@@ -15,12 +15,12 @@ class Progress:
         self._label = label
         self._show = sys.stderr.isatty() if wanted is None else wanted
         self._width = 0
-        self.expect(0, [])
+        self.expect([])
 
-    def expect(self, before: int, rounds: Sequence[int]) -> None:
-        """Runs of these lengths are to come, `before` others are done already."""
-        self._total = before + len(rounds)
-        self._done = before
+    def expect(self, rounds: Sequence[int]) -> None:
+        """Runs of these lengths are to come."""
+        self._total = len(rounds)
+        self._done = 0
         self._left = sum(rounds)
         self._played = 0
         self._started = time.monotonic()

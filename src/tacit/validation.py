@@ -162,15 +162,6 @@ def check_choice(owner: str, name: str, value: _T, allowed: Collection[_T]) -> _
     return value
 
 
-def check_all(owner: str, name: str, values: Any, kind: type[_T]) -> list[_T]:
-    """Return `values` as a list whose entries are all of this kind."""
-    listed = list(values) if isinstance(values, list | tuple) else [values]
-    for entry in listed:
-        if not isinstance(entry, kind):
-            raise invalid(owner, name, f"a list of {kind.__name__} objects", entry)
-    return listed
-
-
 def check_privacy(owner: str, epsilon: object, delta: object) -> tuple[float, float]:
     """Return (epsilon, delta) with epsilon > 0 and 0 <= delta < 1."""
     return (

@@ -8,7 +8,7 @@ import pytest
 
 from cli.command import refused, run_command
 from tacit.cli.app import app
-from tacit.cli.options import everywhere
+from tacit.cli.options import Output
 
 KINDS = {
     "experts": ("--n", "3"),
@@ -136,11 +136,11 @@ def test_an_option_of_the_problem_hides_that_of_privacy(capsys):
 
 
 def test_every_command_has_the_options_of_all():
-    """Whoever adds an option to `everywhere` adds it to every command."""
+    """Whoever adds an option to `Output` adds it to every command."""
     groups = [group.typer_instance.registered_commands for group in app.registered_groups]
     commands = [command.callback for command in (*app.registered_commands, *itertools.chain(*groups))]
     assert len(commands) > 30
-    wanted = set(signature(everywhere).parameters)
+    wanted = set(signature(Output).parameters)
     for command in commands:
         assert wanted <= set(signature(command).parameters), command
 

@@ -21,6 +21,7 @@ from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
 
 Named = Annotated[str, typer.Argument(metavar="NAME", help="The experiment.")]
+Arm = Annotated[str, typer.Argument(metavar="ARM", help="The arm.")]
 Pid = Annotated[str, typer.Argument(metavar="PID", help="The person's pid, 32 hex digits, as SDKs compute it.")]
 LISTED = "{name:30} {state:8} version {version:<6} {what:14} {arms}"
 
@@ -183,12 +184,7 @@ def stop(
     output.answer(f"The experiment {name!r} is {'ended' if end else 'frozen'}.", policy)
 
 
-def kill(
-    output: options.Output,
-    at: Here,
-    name: Named,
-    arm: Annotated[str, typer.Argument(metavar="ARM", help="The arm.")],
-) -> None:
+def kill(output: options.Output, at: Here, name: Named, arm: Arm) -> None:
     """Take an arm away at once: SDKs give its people the default arm within five seconds."""
     at.experiments.kill(name, arm, who())
     killed = at.experiments.kills(name)

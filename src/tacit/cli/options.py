@@ -1,6 +1,6 @@
 """Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
-`everywhere` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
+`Output` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
 `simulate` and `audit` do is written once, as an action, and there is a command for every kind of
 problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
 options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
@@ -55,7 +55,6 @@ Believed = Annotated[
         help="Choose by regret simulated in this world (its name, as in tacit simulate) alone.",
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
 Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
 Kept = Annotated[
@@ -67,9 +66,9 @@ Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in
 
 @dataclass(frozen=True)
 class Output:
-    """Where a command's answer goes: text for people, or JSON for programs."""
+    """Where a command's answer goes, text for people or JSON for programs; its fields are options of every command."""
 
-    as_json: bool
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False
 
     def say(self, text: str) -> None:
         """Something for people alone."""
@@ -79,11 +78,6 @@ class Output:
     def answer(self, text: str, record: object, *, error: bool = False) -> None:
         """The answer, in words or as one JSON record."""
         typer.echo(json.dumps(record) if self.as_json else text, err=error)
-
-
-def everywhere(as_json: Json = False) -> Output:
-    """What every command takes."""
-    return Output(as_json)
 
 
 def privacy_options(
@@ -147,7 +141,7 @@ def joined(action: Part, **parts: Part) -> Callable[..., None]:
     What a part opens (a context manager) is closed when the action has ended.
     """
     own = options_of(action)
-    makers = {**parts, "output": everywhere}
+    makers = {**parts, "output": Output}
     taken: dict[str, Parameter] = {}
     shares: dict[str, list[str]] = {}
     for argument, part in makers.items():

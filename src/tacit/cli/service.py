@@ -114,31 +114,26 @@ def serve(
 
             given = {"numbers": numbers, "state": state}
             limits = Limits(**{name: value for name, value in given.items() if value is not None})
-            opened = checked(tacit.Store(store))
-            run(opened, host, port, limits, ready, with_experiments(opened, replies, key, witness))
+            found, experiments = opened(store, replies, key, witness)
+            run(found, host, port, limits, ready, experiments)
 
 
-def with_experiments(
-    store: tacit.Store, replies: str | None, key: str | None, witness: str | None
-) -> Experiments | None:
-    """Open the experiments of a store; one in PostgreSQL has some only if it is said where replies go."""
-    if store.database.postgres and replies is None and key is None and witness is None:
-        return None
-    try:
-        return Experiments(store, replies=replies, key=key, witness=witness)
-    except BaseException:
-        store.close()
-        raise
+def opened(
+    place: str, replies: str | None, key: str | None, witness: str | None
+) -> tuple[tacit.Store, Experiments | None]:
+    """The store, unless an earlier copy of it was put back: then no request could be answered; and its experiments.
 
-
-def checked(store: tacit.Store) -> tacit.Store:
-    """The store, unless an earlier copy of it was put back: then no request could be answered."""
+    One in PostgreSQL has some only if it is said where replies go.
+    """
+    store = tacit.Store(place)
     try:
         store.check_marks()
+        if store.database.postgres and replies is None and key is None and witness is None:
+            return store, None
+        return store, Experiments(store, replies=replies, key=key, witness=witness)
     except BaseException:
         store.close()
         raise
-    return store
 
 
 def token_command(store: str | None) -> str:
@@ -173,8 +168,8 @@ def token(
         raise InvalidInput("tacit token needs one of --scopes (make one), --list and --revoke NUMBER.")
     if scopes is None and "://" not in store and not Path(store).exists():
         raise InvalidInput(f"There is no store {store!r}: tacit token --scopes makes it, with its first token.")
-    with tacit.Store(store) as opened:
-        tokens = Tokens(opened)
+    with tacit.Store(store) as kept:
+        tokens = Tokens(kept)
         if scopes is not None:
             made = tokens.make(scopes, name=name, days=days)
             output.answer(made, {"token": made})

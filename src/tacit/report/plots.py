@@ -20,7 +20,6 @@ from tacit.simulation.loop import Simulation
 from tacit.validation import (
     LARGEST,
     FloatArray,
-    check_all,
     invalid,
     real_array,
     require,
@@ -116,9 +115,9 @@ def plot_regret(
         labels: a name for each (default: its algorithm).
         caption: the text below (default: the contracts and how the runs were made).
     """
-    results = check_all("plot_regret", "simulations", simulations, Simulation)
-    if not results:
-        raise InvalidInput("plot_regret needs at least one simulation.")
+    results: list[Simulation] = list(simulations) if isinstance(simulations, list | tuple) else []
+    if not results or not all(isinstance(result, Simulation) for result in results):
+        raise InvalidInput("plot_regret needs a list of at least one simulation.")
     names = [result.plan.algorithm for result in results]
     numbered = [f"{name} {index}" if names.count(name) > 1 else name for index, name in enumerate(names, 1)]
     figure, axes = start_figure(legend_lines(len(results) + 1 + (floor is not None), 2))

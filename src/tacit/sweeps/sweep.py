@@ -92,7 +92,6 @@ def sweep(
     runs: int = 20,
     seed: int = 0,
     algorithms: Algorithms = "best",
-    backend: str | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Sweep:
@@ -106,8 +105,8 @@ def sweep(
         seed: makes the sweep repeatable; a simulation is never private.
         algorithms: "best" (the planner's choice), "all" that meet the contract, or a list of names and of classes;
             a class that is not registered takes part in the planning, too.
-        backend: a joblib backend (default: what `joblib.parallel_config` says, else loky).
-        n_jobs: processes (default: what `joblib.parallel_config` says, else one; -1: all cores).
+        n_jobs: processes (default: what `joblib.parallel_config` says, else one; -1: all cores); the backend is
+            joblib's, by `joblib.parallel_config`.
         progress: show that it is planned and simulated (default: only in a terminal).
 
     >>> from tacit.problems import Experts
@@ -122,7 +121,7 @@ def sweep(
     if not grid:
         raise InvalidInput("This sweep is empty: give at least one problem, one privacy and one environment.")
     asked = _asked(algorithms)
-    parallel = joblib.Parallel(backend=backend, n_jobs=n_jobs)
+    parallel = joblib.Parallel(n_jobs=n_jobs)
     with Progress("sweep", progress) as shown:
         shown.say(f"planning {len(grid)} problems")
         call = joblib.delayed(_candidates)

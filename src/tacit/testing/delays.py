@@ -89,20 +89,13 @@ def slots_refuse(case: Case) -> None:
             learner.settle(0, again)
     assert learner.rounds == 1, "a slot did not close when its window was over"
     assert learner.decided == delay + 2, "open rounds are not counted"
-    learner.load_state_dict(_state(case, before, learner))
+    fresh = _opened(case)
+    fresh.settle(0, case.feedback[0])
+    assert content(fresh) == before, "what is refused leaves something behind"
+    learner.load_state_dict(json.loads(json.dumps(fresh.state_dict())))
     case.play(learner)
     with refused("feedback of a round that play() opened", "observe"):
         learner.settle(learner.decided - 1, case.feedback[1])
-
-
-def _state(case: Case, before: dict[str, Any], learner: Learner) -> dict[str, Any]:
-    """A learner in its first round, as a state."""
-    fresh = case.start()
-    case.decide(fresh)
-    fresh.settle(0, case.feedback[0])
-    assert content(fresh) == before, "what is refused leaves something behind"
-    state: dict[str, Any] = json.loads(json.dumps(fresh.state_dict()))
-    return state
 
 
 def _refuses_nonsense(case: Case, learner: Learner) -> None:
@@ -113,13 +106,14 @@ def _refuses_nonsense(case: Case, learner: Learner) -> None:
         except (TacitError, TypeError, ValueError):
             assert content(learner) == before, "bad feedback changes a slot"
         else:  # a user's function may make sense of anything
-            learner.load_state_dict(_opened(case))
+            learner.load_state_dict(_opened(case).state_dict())
 
 
-def _opened(case: Case) -> dict[str, Any]:
+def _opened(case: Case) -> Learner:
+    """A learner in its first round."""
     fresh = case.start()
     case.decide(fresh)
-    return fresh.state_dict()
+    return fresh
 
 
 def open_rounds_are_saved(case: Case) -> None:

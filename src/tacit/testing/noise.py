@@ -129,7 +129,12 @@ def half_rounds_are_not_continued(case: Case) -> None:
         with interrupted(learner, "_absorb", worked):
             case.play(learner)
             learner.observe(row)
-        for call in (learner.play, learner.state_dict, partial(learner.observe, row), partial(_run_one, case, learner)):
+        for call in (
+            learner.play,
+            learner.state_dict,
+            partial(learner.observe, row),
+            partial(case.run, learner, case.rows(0, 1)),
+        ):
             with refused("a half round", "interrupted", "round 3", "state_dict"):
                 call()
         again = case.plan.restore(state)
@@ -205,10 +210,6 @@ def interrupted(learner: Learner, method: str, worked: bool) -> Iterator[None]:
         raise AssertionError(f"an interrupt inside {method} is swallowed")
     finally:
         del vars(learner)[method]
-
-
-def _run_one(case: Case, learner: Learner) -> Any:
-    return case.run(learner, case.rows(0, 1))
 
 
 def _keys(learner: Learner) -> set[bytes]:
