@@ -665,27 +665,3 @@ def test_invented_versions_cost_one_question(world, monkeypatch):
         assert answer.closed == [*range(250), *range(255, 505)]
         assert len(asked) == 1
         assert len(world.rows(policy["salt"])) == 5
-
-
-def test_the_witness_reads_what_is_new_and_notices_another_file(tmp_path, monkeypatch):
-    witness, spent = Witness(tmp_path / "witness"), Spent("home", 1, "2026-11")
-    assert witness.digests() == {}
-    for number in range(3):
-        witness.add(f"{number}" * 32, f"digest {number}", spent)
-    older = (tmp_path / "witness").read_bytes()
-    assert len(witness.digests()) == 3
-    parsed, loads = [], json.loads
-    monkeypatch.setattr(json, "loads", lambda line: parsed.append(line) or loads(line))
-    assert len(witness.digests()) == 3
-    assert parsed == []
-    other = Witness(tmp_path / "witness")
-    other.add("a" * 32, "another's", spent)
-    parsed.clear()
-    assert len(witness.digests()) == 4
-    assert len(parsed) == 1
-    (tmp_path / "witness").write_bytes(older)  # an older file in its place
-    assert len(witness.digests()) == 3
-    (tmp_path / "witness").write_bytes(older.replace(b"digest 2", b"digest 9") + b'{"salt": "b", "digest": "c"}\n')
-    assert witness.digests()["2" * 32] == "digest 9"
-    (tmp_path / "witness").unlink()
-    assert witness.digests() == {}

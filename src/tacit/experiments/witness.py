@@ -27,15 +27,6 @@ class Spent(NamedTuple):
     period: str  # the calendar month in which the version began
 
 
-class Read(NamedTuple):
-    """How far the file was read."""
-
-    inode: int  # of the file; another one has another
-    size: int  # how many bytes, up to the end of a line
-    last: bytes  # the last line of them: a file that was put back has another one there, or ends before
-    entries: tuple[dict[str, Any], ...]  # what these lines say
-
-
 class Witness:
     """A file that is only ever appended to, best on another disk than the databases.
 
@@ -45,7 +36,6 @@ class Witness:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read = Read(0, 0, b"", ())
 
     def digests(self) -> dict[str, str]:
         """Read the digest of each version that was released since the last restore, by salt."""
@@ -82,32 +72,20 @@ class Witness:
             fcntl.flock(handle, fcntl.LOCK_EX)
             self._append(handle.fileno(), {RESTORED: when})
 
-    def _entries(self) -> tuple[dict[str, Any], ...]:
-        """Read what was appended since the last look, or all of it if this is not the file that was read then."""
-        read = self._read
+    def _entries(self) -> list[dict[str, Any]]:
+        """Read all that stands there."""
         try:
-            with self.path.open("rb") as file:
-                inode = os.fstat(file.fileno()).st_ino
-                file.seek(read.size - len(read.last))
-                if inode != read.inode or file.read(len(read.last)) != read.last:
-                    read = Read(inode, 0, b"", ())
-                    file.seek(0)
-                content = file.read()
+            content = self.path.read_bytes()
         except FileNotFoundError:
-            return ()
+            return []
         except OSError as error:
             raise self._failed(error) from None
         # What follows the last line's end was cut off by a crash, and never acknowledged.
-        whole = content[: content.rfind(b"\n") + 1]
+        lines = content[: content.rfind(b"\n") + 1].split(b"\n")
         try:
-            new = tuple(json.loads(line) for line in whole.split(b"\n") if line)
+            return [json.loads(line) for line in lines if line]
         except ValueError:
             raise StoreError(f"The witness {self.path.name} holds what cannot be read: nothing was released.") from None
-        if whole:
-            last = whole[:-1].rpartition(b"\n")[2] + b"\n"
-            read = Read(read.inode, read.size + len(whole), last, read.entries + new)
-        self._read = read
-        return read.entries
 
     def _open(self) -> Any:
         try:

@@ -28,7 +28,6 @@ from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -239,13 +238,7 @@ def _shown_token(scope: Scope) -> str | None:
     kind, _, text = (shown[0] if shown else b"").decode("latin-1").partition(" ")
     if kind.lower() == "bearer":
         return text.strip()
-    return cookies(scope).get(COOKIE) if scope["method"] in ("GET", "HEAD") else None
-
-
-def cookies(scope: Scope) -> dict[str, str]:
-    """Read the cookies of a request."""
-    sent = b"; ".join(value for name, value in scope["headers"] if name == b"cookie")
-    return cookie_parser(sent.decode("latin-1"))
+    return Request(scope).cookies.get(COOKIE) if scope["method"] in ("GET", "HEAD") else None
 
 
 def _refused(status: int, detail: str, challenge: str = "") -> Problem:
