@@ -15,7 +15,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, CubeTree, LaplaceTree, Tree
 from tacit.noise.running_sums.accumulators import LossRecords, SummedRecords, VectorRecords
-from tacit.noise.running_sums.running_sum import Grid, Rounding
+from tacit.noise.running_sums.running_sum import Grid, Rounding, lattice_grid
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
 STEPS = 130
@@ -58,7 +58,7 @@ def test_neighbours_move_the_draws_by_what_was_paid_for(mechanism, records):
 def test_a_shift_is_its_column_up_to_two_roundings(mechanism, growing):
     """|z' - z + c_{t-s} (gamma_s/gamma_t) D| <= 1 + 2e in each coordinate, whatever the transcript."""
     records = VectorRecords(3)
-    grid = mechanism.grid(1.0, records, growing=growing)
+    grid = lattice_grid(mechanism, 1.0, records, growing=growing)
     growth = np.maximum.accumulate(generator("growth").random(STEPS) + 0.1) if growing else np.ones(STEPS)
     _, encoder = mechanism.matrices()
     worst = 0.0
