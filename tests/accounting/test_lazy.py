@@ -130,13 +130,6 @@ def test_closed_form_for_many_rounds_is_safe():
     assert closed <= 1.05 * step
 
 
-def test_capped_chain_charges_drift():
-    """A coin that drifts at every decision leaks at every decision, cap or no cap."""
-    chain = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2), drift=0.1)
-    still = LazyChain(50, 0.5, 0.7, 0.2, BoundedRange(0.2))
-    assert np.all(CappedChain(chain, 5).renyi(ORDERS) > CappedChain(still, 5).renyi(ORDERS) * 1.01)
-
-
 def test_hazards_beyond_all_floats_have_a_price():
     plan = tacit.algorithms.LazyExperts(
         tacit.Experts(n=2, horizon=20), eta=400.0, force=0.1, batch=4, rounds_per_person=3

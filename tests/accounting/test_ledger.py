@@ -13,7 +13,6 @@ from tacit.accounting import ledger as budgets
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure
 from tacit.accounting.guarantee import Guarantee
-from tacit.accounting.lazy import LazyChain
 from tacit.accounting.ledger import Budget, Entry
 from tacit.errors import InvalidInput, PrivacyError
 
@@ -155,20 +154,6 @@ def test_a_vector_that_is_not_known_fails_closed():
 
     lost = Guarantee(Lost(), 1e-6, "x", "y")
     assert budgets.bound([lost, spent(0.1)], 1e-6) == np.inf
-
-
-def test_a_charge_evaluates_no_curve_that_was_charged_before(monkeypatch):
-    ledger = tacit.Ledger(epsilon=50.0, delta=1e-6)
-    for contract in CONTRACTS:
-        ledger.record("before", contract)
-
-    def refuse(*_):
-        raise AssertionError("evaluated again")
-
-    monkeypatch.setattr(LazyChain, "renyi", refuse)
-    for contract in CONTRACTS:
-        ledger.record("again", contract)
-    assert len(ledger) == 2 * len(CONTRACTS)
 
 
 def test_what_the_exact_composition_allows_is_allowed():

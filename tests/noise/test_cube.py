@@ -1,6 +1,5 @@
 """Cube noise: the radius, the vector and its privacy against exact laws."""
 
-from fractions import Fraction
 from math import exp, log
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy import stats
 
 from noise.keyed import uniforms
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.noise.cube import CubeNoise, CubeRadius, cube_rate, least_cube_rate
+from tacit.noise.cube import CubeNoise, CubeRadius, least_cube_rate
 from tacit.noise.discrete_laplace import SMALLEST_RATE
 from tacit.noise.noisy_vectors import vector_grid
 from tacit.noise.running_sums import CubeTree
@@ -47,11 +46,6 @@ def test_radii_have_their_law(rate, dimension):
     assert fits(draws, law)
     assert not fits(draws, radius_law(1.05 * rate, dimension, 4000))
     assert not fits(draws, radius_law(rate, dimension + 1, 4000))
-
-
-def test_rates():
-    assert Fraction(cube_rate(0.3, 7, 2)) * 7 <= Fraction(0.3)
-    assert cube_rate(100.0, 7, 4) == 0.25
 
 
 def test_sums_of_draws_are_integers_of_float64():

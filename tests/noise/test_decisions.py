@@ -99,28 +99,6 @@ def test_coins_in_a_loop_and_in_an_array_and_refined(refine, rng):
     assert [coin(one_by_one, 0.9, 0.07, int(score)) for score in scores.ravel()] == array.ravel().tolist()
 
 
-def test_wide_enclosures_change_nothing(monkeypatch):
-    """Enclosures that are wide but true need more digits, and decide the same: both of their ends are looked at."""
-    scores = np.array([3, 1, 4, 1, 5])
-
-    def outcomes():
-        first = threshold(0.9, 0.37, 2)
-        tosses = [coin(planted_uniforms([first + k]), 0.9, 0.37, 2) for k in range(-9, 10)]
-        weights = np.exp(-0.37 * (scores - 1))
-        edges = np.cumsum(weights / weights.sum())[:-1]
-        words = [int(edge * 2**53) * 2**11 + k for edge in edges for k in range(-(2**13), 2**13, 509)]
-        return tosses, [draw_softmax(planted_uniforms([word]), 0.37, scores) for word in words]
-
-    plain = outcomes()
-
-    def wide(exponent, bits):
-        low, high = exponential(exponent, bits)
-        return max(low - 2**67, 0), high + 2**77
-
-    monkeypatch.setattr(decisions, "exponential", wide)
-    assert outcomes() == plain
-
-
 def test_published_softmax_thresholds():
     for first, word in enumerate((0x81A8B2EBA63A290F, 0xD04D16A646A9D6BD)):
         for offset, wanted in ((-1, first), (1, first + 1)):

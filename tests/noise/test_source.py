@@ -2,8 +2,6 @@
 
 import copy
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -168,16 +166,3 @@ def test_a_state_that_is_secret_in_part_is_refused():
     assert not noise.private
     with pytest.raises(InvalidInput, match="not the state"):
         CubeNoise.from_streams(Randomness.secret(), "noise", 0.1, 3).load_state_dict({**saved, "radii": {}})
-
-
-def test_mpmath_waits_until_it_is_needed():
-    code = """
-import sys
-from tacit import Randomness
-from tacit.noise import cube, discrete_gaussian, exact_draws, lattice, sampler_bounds, uniforms
-discrete_gaussian.DiscreteGaussian.from_streams(Randomness.replayable(1), "noise").draw(1000)
-exact_draws.coin(uniforms.Uniforms.from_streams(Randomness.replayable(1), "coins"), 0.5)
-print("mpmath" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"

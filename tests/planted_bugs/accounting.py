@@ -112,7 +112,7 @@ def _middle_only(honest: Any) -> Any:
     """Step by step, but only t = r/2 is tried."""
 
     def drawn(self: few_steps.WorstDraws) -> Any:
-        half = self._cells // 2 * self._step
+        half = few_steps._CELLS // 2 * self._step
         up = 1 / (1 + np.exp(-half))
         at = self._epsilons
         return up * self._at(at - half, self._values) + (1 - up) * self._at(at + half, self._values)

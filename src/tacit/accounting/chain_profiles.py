@@ -387,14 +387,13 @@ class WorstDraws:
         width: the range of a draw.
         tosses: how many coins.
         chance: the largest probability of a draw.
-        cells: how finely the range of a draw is divided.
     """
 
-    def __init__(self, width: float, tosses: int, chance: float, cells: int = _CELLS) -> None:
-        self._cells, self._step = cells, width / cells
+    def __init__(self, width: float, tosses: int, chance: float) -> None:
+        self._step = width / _CELLS
         mean = tosses * chance
         # Beyond many standard deviations of the losses, the ends of the grid bound the profile.
-        points = round(min(tosses + 1.0, mean * width / 4 + 5 * sqrt(mean) + 10) * cells)
+        points = round(min(tosses + 1.0, mean * width / 4 + 5 * sqrt(mean) + 10) * _CELLS)
         self._epsilons = np.arange(-points, points + 1) * self._step
         self._y = np.exp(self._epsilons)
         self._values = -np.expm1(np.minimum(self._epsilons, 0.0))
@@ -420,7 +419,7 @@ class WorstDraws:
     @property
     def _drawn(self) -> FloatArray:
         """The largest A_t V over t, at the points of the grid."""
-        cells, size, ratio = self._cells, len(self._values), exp(self._cells * self._step)
+        cells, size, ratio = _CELLS, len(self._values), exp(_CELLS * self._step)
         below = self._at(self._epsilons[0] - np.arange(cells, 0, -1) * self._step, self._values)
         above = np.full(cells, self._values[-1])
         padded = np.concatenate([below, self._values, above])

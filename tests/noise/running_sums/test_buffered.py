@@ -77,11 +77,6 @@ def test_column_norm_is_never_below_its_exact_value(steps):
         assert exact <= mechanism.column_norm <= exact * (1 + mpmath.mpf("2e-11"))
 
 
-def test_beyond_the_table_the_last_entry_is_used():
-    assert Buffered(1 << 27).decays == Buffered(1 << 28).decays
-    assert Buffered(1 << 28).column_norm > Buffered(1 << 27).column_norm
-
-
 @pytest.mark.parametrize(
     ("decays", "weights", "message"),
     [

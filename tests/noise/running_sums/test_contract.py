@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from tacit.accounting.curves import Gaussian, Pure
+from tacit.accounting.curves import Pure
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import (
@@ -15,7 +15,6 @@ from tacit.noise.running_sums import (
     LaplaceTree,
     RunningSum,
     Tree,
-    best_gaussian,
 )
 
 STEPS = 130
@@ -163,22 +162,6 @@ def test_too_many_steps_raise_and_change_nothing(mechanism):
     assert all(np.array_equal(before[name], after[name]) for name in before)
 
 
-@every
-def test_scale_and_standard_deviations(mechanism):
-    assert mechanism.scale(0.5, 3.0) == pytest.approx(6 * mechanism.column_norm)
-    unit = 1.0 if mechanism.noise == "gaussian" else np.sqrt(2)
-    np.testing.assert_allclose(mechanism.standard_deviations(2.0), 2 * unit * mechanism.row_norms())
-    for wrong in (0.0, -1.0, np.nan, True):
-        with pytest.raises(InvalidInput):
-            mechanism.scale(wrong)
-        with pytest.raises(InvalidInput):
-            mechanism.scale(1.0, wrong)
-        with pytest.raises(InvalidInput):
-            mechanism.start(3, wrong, np.zeros)
-    with pytest.raises(InvalidInput):
-        mechanism.start(0, 1.0, np.zeros)
-
-
 @pytest.mark.parametrize("kind", [Tree, Buffered, LaplaceTree, CubeTree])
 def test_empty_and_single_step(kind):
     empty = kind(0)
@@ -194,14 +177,6 @@ def test_empty_and_single_step(kind):
     for wrong in (-1, 2.5, True, "10"):
         with pytest.raises(InvalidInput, match="'steps'"):
             kind(wrong)
-
-
-def test_curves_and_defaults():
-    assert Tree(5).curve(0.7) == best_gaussian(5).curve(0.7) == Gaussian(0.7)
-    assert best_gaussian(1000) == Buffered(1000)
-    assert LaplaceTree(5).curve(0.7) == CubeTree(5).curve(0.7) == Pure(0.7)
-    wide = CubeTree(7, 2)
-    np.testing.assert_allclose(wide.standard_deviations(2.0, 10), 2 * np.sqrt(11 * 12 / 3) * wide.row_norms())
 
 
 @every

@@ -12,7 +12,7 @@ from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import LinearLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, Tree, best_gaussian
+from tacit.noise.running_sums import Buffered, best_gaussian
 from tacit.noise.running_sums.accumulators import SummedRecords, VectorRecords
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
@@ -64,12 +64,6 @@ def test_coefficients_for_rounds_that_are_apart(steps, people, separation, most)
     assert best_gaussian(steps, people, separation) is best
 
 
-def test_full_batches_need_no_correlated_noise():
-    """Where every step holds everybody, independent noise is best: the lower bound k itself is met."""
-    sums = best_gaussian(50, 50, 1)
-    assert 50 * sums.column_norm * sums.crowding(50) * sums.row_norm(50) == pytest.approx(50, rel=1e-3)
-
-
 @pytest.mark.parametrize("separation", [1, 4])
 @pytest.mark.parametrize("mechanism", [Buffered(12), best_gaussian(12, 3, 4), random_buffered(3, 12)], ids=str)
 def test_directions_of_their_own_and_growing_sensitivities_move_less(mechanism, separation):
@@ -92,11 +86,6 @@ def test_shares(steps):
     for people, share in SHARES[steps].items():
         assert mechanism.crowding(people) == pytest.approx(share, abs=2e-3)
     assert mechanism.crowding(1) == 1.0
-
-
-def test_trees_pay_for_every_round():
-    for mechanism in (Tree(100), LaplaceTree(100)):
-        assert mechanism.crowding(7) == 1.0
 
 
 def test_persons_with_more_rounds_than_there_are():

@@ -10,7 +10,7 @@ from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import LaplaceTree, Tree
 from tacit.noise.running_sums.accumulators import SummedRecords, VectorRecords, node_level
-from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, lattice_grid
 
 STEPS = 40
 TREES = [Tree(STEPS), LaplaceTree(STEPS, 2), LaplaceTree(STEPS, 3)]
@@ -19,6 +19,10 @@ trees = pytest.mark.parametrize("mechanism", TREES, ids=repr)
 
 def generator(name):
     return Randomness.replayable(5).stream(name)
+
+
+def growing_grid(mechanism, privacy, records):
+    return lattice_grid(mechanism, privacy, records, growing=True, multiple=1 / FIRST_MULTIPLE)
 
 
 def growth_of(grid, steps=STEPS, name="growth", factor=0.3):
@@ -35,8 +39,7 @@ def drawn(grid, steps=STEPS):
 @trees
 @pytest.mark.parametrize("records", [SummedRecords(4), SummedRecords(3, 1, 2)], ids=repr)
 def test_neighbours_move_the_draws_by_what_was_paid_for(mechanism, records):
-    grid = mechanism.grid(1.0, records, growing=True)
-    assert grid.multiple == 1 / FIRST_MULTIPLE
+    grid = growing_grid(mechanism, 1.0, records)
     growth = growth_of(grid)
     assert growth[-1] > 3 * growth[0]
     paid, worst = paid_move(mechanism, grid, 1.0), 0.0
@@ -54,7 +57,7 @@ def test_neighbours_move_the_draws_by_what_was_paid_for(mechanism, records):
 @pytest.mark.parametrize("factor", [0.3, 40.0])
 def test_released_sums_are_those_of_rational_arithmetic(mechanism, factor):
     """Against nodes in fractions, also where sums of k n need more than 64 bits."""
-    grid = mechanism.grid(1.0, SummedRecords(2, batch=1000), growing=True)
+    grid = growing_grid(mechanism, 1.0, SummedRecords(2, batch=1000))
     growth = growth_of(grid, factor=factor)
     rows = np.rint(generator("rows").uniform(-1, 1, (STEPS, 2)) * 1000 * grid.units / np.sqrt(2))
     sums = mechanism.start_on(grid, Randomness.replayable(3), "noise")
@@ -76,7 +79,7 @@ def test_released_sums_are_those_of_rational_arithmetic(mechanism, factor):
 
 @trees
 def test_loops_arrays_and_states_agree_bit_for_bit(mechanism):
-    grid = mechanism.grid(1.0, SummedRecords(2, batch=10**6), growing=True)
+    grid = growing_grid(mechanism, 1.0, SummedRecords(2, batch=10**6))
     rows = np.rint(generator("rows").uniform(-1, 1, (STEPS, 2)) * grid.units)
     loop, array, saved = (mechanism.start_on(grid, Randomness.replayable(3), "noise") for _ in range(3))
     sizes = grid.admissible(np.array([1.0] * 20 + [7.7] * 20)).tolist()
@@ -91,7 +94,7 @@ def test_loops_arrays_and_states_agree_bit_for_bit(mechanism):
 
 
 def test_sizes_are_whole_multiples_and_waste_little():
-    grid = LaplaceTree(8).grid(1.0, SummedRecords(2), growing=True)
+    grid = growing_grid(LaplaceTree(8), 1.0, SummedRecords(2))
     sizes = np.array([1.0, 1.0001, 2.34567, 1e6 / 3])
     found = grid.admissible(sizes)
     assert np.all((found >= sizes * (1 - 1e-11)) & (found <= sizes * 1.001))
@@ -106,7 +109,7 @@ def test_sizes_are_whole_multiples_and_waste_little():
 
 
 def test_malformed_states_change_nothing():
-    grid = LaplaceTree(8).grid(1.0, SummedRecords(2), growing=True)
+    grid = growing_grid(LaplaceTree(8), 1.0, SummedRecords(2))
     sums = LaplaceTree(8).start_on(grid, Randomness.replayable(1), "noise")
     sums.add(np.ones(2), 1.0)
     state = sums.state_dict()
@@ -119,6 +122,6 @@ def test_malformed_states_change_nothing():
 def test_the_rate_pays_for_records_and_floors():
     """In rational arithmetic: nodes times (2 K_1 + d)."""
     mechanism, records = LaplaceTree(STEPS, 3), SummedRecords(5)
-    grid = mechanism.grid(0.7, records, growing=True)
+    grid = growing_grid(mechanism, 0.7, records)
     moved = mechanism.nodes * (records.pure_shift("laplace", grid.units) + 5)
     assert Fraction(grid.rate) * moved <= Fraction(0.7) < Fraction(grid.rate) * moved * (1 + Fraction(1, 2**50))

@@ -12,7 +12,7 @@ from tacit.algorithms.convex import PrivateFTRL
 from tacit.domains import Ball
 from tacit.losses import LinearLoss
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
+from tacit.noise.running_sums import Buffered, LaplaceTree
 from tacit.noise.running_sums.accumulators import LossRecords
 from tacit.problems import Convex
 
@@ -99,11 +99,3 @@ def test_laplace_trees():
         released = sums.add(np.zeros(10))
         near = lattice_candidates(grid.records.quantised(np.ones(10), grid.units, 1.0), grid.step, released)
         assert not excluded(released, near)
-
-
-@pytest.mark.attack(rows.DIGITS)
-def test_later_sums_of_a_lattice_are_whole_steps():
-    grid = Tree(40).grid(0.3, LossRecords(10))
-    sums = Tree(40).start_on(grid, Randomness.replayable(1), "noise")
-    released = sums.add_many(np.linspace(0, 1, 400).reshape(40, 10))
-    np.testing.assert_array_equal(np.rint(released / grid.step) * grid.step, released)

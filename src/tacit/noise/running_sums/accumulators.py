@@ -565,7 +565,7 @@ class TreeAccumulator(Accumulator):
 
     def _advance(self, fresh: FloatArray, stretch: float) -> FloatArray:
         if stretch != 1.0:
-            raise ProtocolError("This tree's lattice is made for records of one size: make it with growing=True.")
+            raise ProtocolError("This tree's lattice is made for records of one size: give `lattice_grid` a multiple.")
         level = node_level(self._step, self._base)
         noise = fresh + self._prefixes[level]
         added = noise - self._prefixes[0]  # level 0 holds the noise of the step before

@@ -152,17 +152,11 @@ class RunningSum(ABC):
         sums._source = source
         return sums
 
-    def grid(self, privacy: float, records: Records, *, numerics: str = "exact", growing: bool = False) -> Grid:
-        """Give the lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation.
-
-        `growing`: sensitivities may rise along the stream; those of trees through the values of `Grid.admissible`.
-        """
+    def grid(self, privacy: float, records: Records, *, numerics: str = "exact") -> Grid:
+        """Give the lattice on which the sums meet `privacy`, or with numerics="float" plain float64, for simulation."""
         check_choice(type(self).__name__, "numerics", numerics, ("exact", "float"))
         check_positive(type(self).__name__, "privacy", privacy)
-        if numerics == "float":
-            return float_grid(self, privacy, records)
-        multiple = 1 / FIRST_MULTIPLE if growing and self.nodes else 0.0
-        return lattice_grid(self, privacy, records, growing=growing, multiple=multiple)
+        return (float_grid if numerics == "float" else lattice_grid)(self, privacy, records)
 
     @property
     def nodes(self) -> int:
