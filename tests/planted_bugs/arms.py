@@ -13,7 +13,6 @@ from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
-from tacit.algorithms.arms.phased_arms import PhasedArms
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms, unbiased
 from tacit.auditing.instances import Instance, alphabet
@@ -29,11 +28,6 @@ from tacit.testing.rounds import Case
 def tsallis(batch: int = 1, horizon: int = 3, eta: float = 0.3, **contract: Any) -> ArmPlan:
     """Two arms, three batches."""
     return BatchedTsallis(Arms(n=2, horizon=horizon), 1.0, batch, 0.5, eta, 0.2, **contract)
-
-
-def phased(**contract: Any) -> ArmPlan:
-    """Two arms, one batch each before the first choice."""
-    return PhasedArms(Arms(n=2, horizon=3, adversary="stochastic"), 1.0, 1, **contract)
 
 
 def live(first: int = 1, horizon: int = 3, **contract: Any) -> ArmPlan:
@@ -162,10 +156,6 @@ CONTROLS: tuple[Control, ...] = (
         swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(tsallis()),
     ),
     Control(
-        "halved noise (phased arms)", "arms",
-        swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(phased()),
-    ),
-    Control(
         "several rounds per person forgotten (batched Tsallis)", "arms",
         swap(ClippedGeometric, "rate", _one_round), lambda: searched(tsallis(eta=0.2, rounds_per_person=2)),
     ),
@@ -188,10 +178,6 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "missing feedback that is not a round (live arms)", "arms",
         swap(LiveArmsLearner, "_absorb", _not_a_round), lambda: searched(live(relation="zero-out")), fast=False,
-    ),
-    Control(
-        "several rounds per person forgotten (live arms)", "arms",
-        swap(ClippedGeometric, "rate", _one_round), lambda: searched(live(rounds_per_person=2)), fast=False,
     ),
     Control(
         "a sum that is not reset (batched Tsallis)", "arms",

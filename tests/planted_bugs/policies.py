@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planted_bugs.arms import _loud_rate, searched
+from planted_bugs.arms import searched
 from planted_bugs.catalogue import Control, around, swap
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
@@ -64,10 +64,6 @@ def _to_all_who_agree(honest: Any, self: Any, loss: Any) -> None:
 
 
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "halved noise (responses)", "policies",
-        swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(responses()),
-    ),
     Control(
         "several rounds per person forgotten (responses)", "policies",
         swap(Responses, "release", _whole_budget), lambda: searched(responses(0.5, rounds_per_person=2)),

@@ -187,7 +187,6 @@ contextual_arms = taking(
     horizon=option(int, MUST, "Number of rounds."),
     radius=option(float, 0.5, "Largest distance of an action's parameters from a common vector."),
     features=option(str, "private", "private, or public (then all decisions may be published)."),
-    floor=option(float, 0.0, "Lower bound of the smallest eigenvalue of E[x x']."),
     misspecification=option(float, 0.0, "How far expected losses may be from linear ones."),
     missing_at_most=option(float, 0.0, "Largest share of rounds whose feedback never comes."),
     **(BOUNDED | LATE),
