@@ -124,7 +124,7 @@ def arms() -> Iterator[Case]:
 
     def sharing(n: int) -> Work:
         """First blocks of one round: all else is played by shares, which are computed anew at each release."""
-        plan = LiveArms.calibrate(problem(n, 3 * MANY[-1]), **TARGET, first=1)
+        plan = LiveArms(problem(n, 3 * MANY[-1]), TARGET["epsilon"], 1)
         return learning(plan, partial(_table, n), PLAYED)
 
     yield Case("LiveArms", "N", (3, 10, 30, 100), sharing)

@@ -62,8 +62,10 @@ def month(
     lost: float | FloatArray = 0.0,
     traffic: FloatArray | None = None,
     **options,
-) -> tuple[float, FloatArray, bool]:
-    """Thirty daily versions: the share of the gap closed, the last shares, and whether anything was declared."""
+) -> tuple[float, FloatArray, bool, Releases, float]:
+    """Thirty daily versions: the share of the gap closed, the last shares, whether anything was declared; the releases
+    of the month, and what was lost against the best arm.
+    """
     generator, k = np.random.default_rng(seed), len(rates)
     _, deviation = noise_deviation(30, 1.0, 0.0)
     sums, served, shares = np.zeros((0, k)), np.zeros((0, k)), np.full(k, 1 / k)
@@ -86,7 +88,7 @@ def month(
         looks = [result(released(day + 1), arm, level=0.05 / (k - 1), with_lift=False) for arm in range(1, k)]
         verdicts = {look.verdict for look in looks}
         beaten, declared = beaten or "better" in verdicts, declared or verdicts != {"open"}
-    return float((got - even) / max(most - even, 1e-9)), shares, declared
+    return float((got - even) / max(most - even, 1e-9)), shares, declared, released(30), float(most - got)
 
 
 TRAFFIC = {

@@ -40,7 +40,7 @@ NAN = float("nan")
         (lambda: worlds.LogisticStream(0, 10), "dimension"),
         (lambda: worlds.LogisticStream(2, 10, strength=-1.0), "strength"),
         (lambda: worlds.DriftingQuadratic(2, 10, turns=NAN), "turns"),
-        (lambda: worlds.SignFlips(2, 10, bias=1.0), "bias"),
+        (lambda: worlds.SignFlips(2, 10, bias=1.5), "bias"),
         (lambda: worlds.RandomSigns(L1Ball(2), 5), "domain"),
         (lambda: worlds.MovingTarget(Ball(2, 0.5), 10, distance=0.6), "distance"),
         (lambda: worlds.Routing(horizon=10, noise=-0.1), "noise"),

@@ -26,7 +26,7 @@ PROBLEMS = {
     ),
     tacit.ContextualArms: nearly(
         **OPTIONS, dimension=one_of(1, 5, 1000), radius=one_of(0.5, 3), features=one_of("private", "public"),
-        floor=one_of(0.0, 1e-4), misspecification=0.1, missing=0.2,
+        misspecification=0.1, missing=0.2,
     ),
     tacit.Convex: nearly(
         **PLACES, loss=one_of(tacit.losses.LinearLoss(), tacit.losses.ConvexFamily(1.0), tacit.losses.HuberLoss())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from planted_bugs.arms import _loud_rate, searched
+from planted_bugs.arms import searched
 from planted_bugs.catalogue import Control, around, swap
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
@@ -23,6 +23,11 @@ def as_arms() -> PolicyArms:
     problem = Policies(n=2, actions=2, horizon=3, recommendations="private")
     arms = BatchedTsallis(Arms(n=2, horizon=3, adversary="oblivious"), 1.0, 1, 0.5, 0.3, 0.2)
     return PolicyArms(problem, arms)
+
+
+def _whole_budget(honest: Any) -> Any:
+    """Every round of a person spends all that the person has."""
+    return lambda self, batch=1: ClippedGeometric(batch, self.epsilon)
 
 
 @around
@@ -60,8 +65,8 @@ def _to_all_who_agree(honest: Any, self: Any, loss: Any) -> None:
 
 CONTROLS: tuple[Control, ...] = (
     Control(
-        "halved noise (responses)", "policies",
-        swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(responses()),
+        "several rounds per person forgotten (responses)", "policies",
+        swap(Responses, "release", _whole_budget), lambda: searched(responses(0.5, rounds_per_person=2)),
     ),
     Control(
         "coins reused (responses)", "policies",

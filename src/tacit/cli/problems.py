@@ -74,7 +74,6 @@ HELP = {
     "actions": "Number of actions.",
     "recommendations": "Who may see what policies recommend: public (all), private (the round's person).",
     "features": "private, or public (then all decisions may be published).",
-    "floor": "Lower bound of the smallest eigenvalue of E[x x'].",
     "misspecification": "How far expected losses may be from linear ones.",
     "missing_at_most": "Largest share of rounds whose feedback never comes.",
     "loss_range": "Public bounds of every loss.",

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
-from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_table
+from tacit.validation import SMALLEST, FloatArray, check_choice, check_integer, check_table
 
 SHAPES = ("sphere", "gaussian", "one-hot", "skewed", "ties", "weak", "shrunk", "gap one")
 """Features and parameters of `LinearContexts`."""
@@ -41,15 +41,12 @@ class LinearContexts(OptionsWorld):
     gap: float = 0.05
     missing: float = 0.0
     _fewest: ClassVar[int] = 2
+    _between = (("radius", SMALLEST, 0.5), ("gap", SMALLEST, 1.0), ("missing", 0.0, 1.0))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        owner = "LinearContexts"
-        check_integer(owner, "dimension", self.dimension)
-        check_choice(owner, "shape", self.shape, SHAPES)
-        check_number(owner, "radius", self.radius, above=0.0, below=0.5, closed_high=True)
-        check_number(owner, "gap", self.gap, above=0.0, below=1.0, closed_high=True)
-        check_number(owner, "missing", self.missing, above=0.0, below=1.0, closed_low=True)
+        check_integer("LinearContexts", "dimension", self.dimension)
+        check_choice("LinearContexts", "shape", self.shape, SHAPES)
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         """Draw features, and coins with their means."""

@@ -14,16 +14,7 @@ from scipy.special import expit
 from tacit.environments.environment import Data, PointsWorld
 from tacit.losses import LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.losses.loss import RowLoss
-from tacit.validation import (
-    LARGEST,
-    NO_LENGTH,
-    FloatArray,
-    check_number,
-    check_positive,
-    invalid,
-    plain_fields,
-    real_array,
-)
+from tacit.validation import LARGEST, NO_LENGTH, SMALLEST, FloatArray, invalid, plain_fields, real_array
 
 
 @dataclass(frozen=True)
@@ -91,11 +82,7 @@ class SignFlips(PointsWorld):
 
     phase: float = 50.0
     bias: float = 0.1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive("SignFlips", "phase", self.phase)
-        check_number("SignFlips", "bias", self.bias, above=0.0, below=1.0, closed_low=True)
+    _between = (("phase", SMALLEST, LARGEST), ("bias", 0.0, 1.0))
 
     @cached_property
     def loss(self) -> LinearLoss:

@@ -29,7 +29,6 @@ class ContextualArms(Options):
             a radius: with a constant feature of .4 it may be 1.25.
         features: "private" (protected like the losses: a decision is shown to its own person only) or "public" (known
             to everybody and no function of anybody's private losses: all decisions may be published).
-        floor: a proved lower bound of the smallest eigenvalue of E[x x'], for independent features (0: none).
         misspecification: by how much expected losses may differ from linear ones, as a share of the loss range.
         missing: the largest share of rounds whose feedback never comes, independently of features, action and loss.
         adversary: "stochastic": features and coins are exchangeable, and given them the losses of different rounds are
@@ -39,7 +38,6 @@ class ContextualArms(Options):
     dimension: int = field()
     radius: float = 0.5
     features: str = "private"
-    floor: float = 0.0
     misspecification: float = 0.0
     missing: float = 0.0
     adversary: str = "stochastic"
@@ -53,7 +51,6 @@ class ContextualArms(Options):
         check_integer(owner, "dimension", self.dimension, at_most=MOST_DIMENSIONS)
         check_positive(owner, "radius", self.radius)
         check_choice(owner, "features", self.features, FEATURES)
-        check_number(owner, "floor", self.floor, above=0.0, below=1 / self.dimension, closed_low=True, closed_high=True)
         check_level(owner, "misspecification", self.misspecification, at_least=0.0)
         check_number(owner, "missing", self.missing, above=0.0, below=1.0, closed_low=True)
 

@@ -60,7 +60,7 @@ class Arms(Options):
 class Policies(Options):
     """Choose one of `actions` actions each round, advised by `n` policies; then see its loss, or nothing.
 
-    A policy recommends an action, or a distribution over actions, in each round. Regret is against the best single
+    A policy recommends an action in each round. Regret is against the best single
     policy.
 
     Attributes:

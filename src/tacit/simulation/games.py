@@ -46,8 +46,6 @@ class Outcome:
     switches: int
     detail: dict[str, Any] = field(default_factory=dict)
     missing: int = 0
-    oracle_calls: int | None = None
-    """Calls of the linear oracle, where the learner counts them."""
 
 
 @dataclass(frozen=True)
@@ -139,17 +137,12 @@ def contextual_game(match: Match[ContextStream]) -> Outcome:
 
 
 def policies_game(match: Match[ContextStream]) -> Outcome:
-    """Regret against the policy that was the best in hindsight; a distribution costs its mean."""
+    """Regret against the policy that was the best in hindsight."""
     advice, losses, means = match.environment.in_context(match.generator)
     actions = match.learner.run(losses, match.mask, contexts=advice)
     filled = np.where(np.isnan(losses), means, losses)
     paid = np.cumsum(filled[np.arange(len(actions)), actions])
-    advice = np.asarray(advice)
-    if advice.ndim == 2:
-        followed = np.take_along_axis(filled, advice, axis=1)
-    else:
-        followed = np.einsum("tna,ta->tn", advice, filled)
-    totals = cumulated(followed, match.checkpoints)
+    totals = cumulated(np.take_along_axis(filled, np.asarray(advice), axis=1), match.checkpoints)
     regret = paid[match.checkpoints - 1] - np.min(totals, axis=1)
     return Outcome(regret, match.learner.switches, {"actions": actions})
 
@@ -199,7 +192,7 @@ def bandit_game(match: Match[BanditStream]) -> Outcome:
         match.learner.run(Rounds(opponent.values, stop - first, first, keep=False))
         regret.append(opponent.regret)
         first = stop
-    return Outcome(np.array(regret), match.learner.switches, oracle_calls=getattr(match.learner, "oracle_calls", None))
+    return Outcome(np.array(regret), match.learner.switches)
 
 
 def convex_game(match: Match[ConvexStream]) -> Outcome:

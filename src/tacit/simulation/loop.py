@@ -8,7 +8,6 @@ of a round is whether its feedback comes in time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +36,6 @@ class Simulation:
         seed: the seed of all runs.
         last: the last run's decisions, comparator and detected restarts, for pictures.
         missing: rounds of each run whose feedback did not come in time, shape (runs,).
-        oracle_calls: calls of the linear oracle in each run, shape (runs,), or None where there is no such oracle.
     """
 
     plan: Plan
@@ -48,7 +46,6 @@ class Simulation:
     seed: int
     last: dict[str, Any]
     missing: FloatArray
-    oracle_calls: FloatArray | None = None
 
     @property
     def mean(self) -> FloatArray:
@@ -62,11 +59,6 @@ class Simulation:
         if runs == 1:
             return np.zeros(self.regret.shape[1])
         return np.asarray(np.std(self.regret, axis=0, ddof=1) / np.sqrt(runs))
-
-    @property
-    def band(self) -> tuple[FloatArray, FloatArray]:
-        """The mean plus and minus two standard errors."""
-        return self.mean - 2 * self.standard_error, self.mean + 2 * self.standard_error
 
     @property
     def per_round(self) -> float:
@@ -84,8 +76,6 @@ class Simulation:
         """Describe the result in a few lines."""
         total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
         silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
-        if self.oracle_calls is not None:
-            silent += f"; mean oracle calls {np.mean(self.oracle_calls):,.1f}"
         return (
             f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
             f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
@@ -95,7 +85,6 @@ class Simulation:
 
     def to_dict(self) -> dict[str, Any]:
         """Give a JSON-ready description."""
-        calls = {} if self.oracle_calls is None else {"mean_oracle_calls": float(np.mean(self.oracle_calls))}
         return {
             "algorithm": self.plan.algorithm,
             "environment": type(self.environment).__name__,
@@ -107,7 +96,6 @@ class Simulation:
             "certified_bound": self.bound,
             "mean_switches": float(np.mean(self.switches)),
             "mean_missing": float(np.mean(self.missing)),
-            **calls,
         }
 
 
@@ -164,12 +152,7 @@ def gathered(plan: Plan, environment: Environment, seed: int, outcomes: Sequence
         seed=seed,
         last=outcomes[-1].detail,
         missing=np.array([float(outcome.missing) for outcome in outcomes]),
-        oracle_calls=_counted([outcome.oracle_calls for outcome in outcomes]),
     )
-
-
-def _counted(calls: Sequence[int | None]) -> FloatArray | None:
-    return None if None in calls else np.array([float(count or 0) for count in calls])
 
 
 def simulate_run(plan: Plan, environment: Environment, seed: int, run: int, missing: float = 0.0) -> Outcome:

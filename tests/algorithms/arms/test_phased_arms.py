@@ -95,16 +95,6 @@ def test_an_index_is_the_smallest_mean_that_chernoff_allows() -> None:
             assert index >= min(1 - 1e-9, estimate - phase.radius)  # step (ii) of the proof
 
 
-def test_geometric_noise_has_the_smaller_moments() -> None:
-    """E e^{lz} = 1/(1 - sinh^2(l/2)/sinh^2(a/2)) <= 1/(1 - (l/a)^2): the Laplace formulas cover the lattice."""
-    for rate in (0.05, 1.0, 3.0):
-        z = np.arange(-20_000, 20_001)
-        for share in (0.1, 0.5, 0.9):
-            moment = np.tanh(rate / 2) * np.exp(share * rate * z - rate * np.abs(z)).sum()
-            assert moment == pytest.approx(1 / (1 - np.sinh(share * rate / 2) ** 2 / np.sinh(rate / 2) ** 2), rel=1e-9)
-            assert moment <= 1 / (1 - share**2)
-
-
 def test_the_index_of_the_best_arm_is_rarely_too_large() -> None:
     """Step (i): the mean of the largest excess, by simulation, is far below the certified sum."""
     plan = calibrated(20, 20_000)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scripts.reproduce.live_arms import month
 
 from tacit.algorithms.arms.versions import (
     LENGTHS,
@@ -25,30 +26,6 @@ RATES = np.array([0.028, 0.030, 0.031, 0.033, 0.034, 0.040])
 def releases(sums, shares, people, deviation=0.0) -> Releases:
     sums = np.asarray(sums, dtype=float)
     return Releases(sums, shares, np.ones(sums.shape, bool), np.full(len(sums), deviation**2), people)
-
-
-def month(rates, people, seed, *, days=30, deviation=42.43, levels=0.0, lag=1, lost=0.0, traffic=None, **options):
-    """One month of daily versions: share of the gap closed, the last shares, whether anything was declared."""
-    generator, k = np.random.default_rng(seed), len(rates)
-    sums, served, p = np.zeros((0, k)), np.zeros((0, k)), np.full(k, 1 / k)
-    got = most = even = 0.0
-    beaten = declared = False
-    for day in range(days):
-        known = max(0, day + 1 - lag)
-        seen = releases(sums[:known], served[:known], people, deviation)
-        p = next_shares(seen, active=np.ones(k, bool), served=p, beaten=beaten, **options)
-        present = int(people * (1.0 if traffic is None else traffic[day]))
-        means = np.minimum(1.0, rates * np.exp(levels * generator.standard_normal() - levels**2 / 2))
-        counts = generator.multinomial(present, p)
-        scores = generator.binomial(counts, means * (1 - lost))
-        got, most, even = got + counts @ means, most + present * means.max(), even + present * means.mean()
-        sums = np.vstack([sums, scores + generator.laplace(size=k) * deviation / np.sqrt(2)])
-        served = np.vstack([served, p])
-        verdicts = {
-            result(releases(sums, served, people, deviation), arm, level=0.05 / (k - 1)).verdict for arm in range(1, k)
-        }
-        beaten, declared = beaten or "better" in verdicts, declared or verdicts != {"open"}
-    return (got - even) / max(most - even, 1e-9), p, declared, releases(sums, served, people, deviation), most - got
 
 
 def test_the_fit_removes_levels_that_are_common() -> None:

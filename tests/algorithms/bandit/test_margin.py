@@ -94,7 +94,7 @@ def test_a_margin_that_does_not_pay_is_not_used():
 
 
 @pytest.mark.parametrize("domain", SETS, ids=lambda domain: type(domain).__name__)
-def test_oracle_calls_stay_below_their_certificate_and_are_shown(domain):
+def test_oracle_calls_stay_below_their_certificate(domain):
     world = MovingTarget(domain, 900, distance=min(0.3, domain.inner_radius), margin=1.0)
     plan = BanditFW.calibrate(world.problem, **TARGET)
     asked = []
@@ -111,7 +111,3 @@ def test_oracle_calls_stay_below_their_certificate_and_are_shown(domain):
         learner.run(opponent.values)
     assert plan.mechanism.steps <= learner.oracle_calls == len(asked) <= plan.most_oracle_calls
     assert plan.most_oracle_calls <= plan.oracle_calls_per_round * 900
-    measured = tacit.simulate(plan, world, runs=2)
-    assert measured.oracle_calls.shape == (2,)
-    assert measured.to_dict()["mean_oracle_calls"] == measured.oracle_calls.mean()
-    assert "mean oracle calls" in measured.summary()

@@ -67,7 +67,6 @@ def test_what_lowers_and_raises_the_certificate():
     usual = certified()
     assert certified("zero-out") < usual
     assert certified(features="public") < usual
-    assert certified(floor=0.09) < certified(floor=0.03) < usual
     assert certified(missing=0.3) > usual
     assert certified(loss_range=(0.0, 2.0)) == pytest.approx(2 * usual)
     assert 4 * 0.01 < certified(misspecification=0.01) - usual < 8 * 0.01
@@ -286,7 +285,6 @@ def test_a_plan_refuses_what_it_cannot_keep():
         ({"dimension": 0}, "'dimension'"),
         ({"radius": 0.0}, "'radius'"),
         ({"features": "secret"}, "'features'"),
-        ({"floor": 0.3}, "'floor'"),
         ({"missing": 1.0}, "'missing'"),
         ({"horizon": None}, "'horizon'"),
         ({"adversary": "oblivious"}, "'adversary'"),

@@ -23,13 +23,6 @@ def advice(rounds: int = ROUNDS):
     return list((numbers(rounds, POLICIES, name="advice") * ACTIONS).astype(np.int64))
 
 
-def distributions(rounds: int = ROUNDS):
-    """Recommended distributions, some of which are certain."""
-    rows = numbers(rounds, POLICIES, ACTIONS, name="advice") ** 3
-    rows[::4] = rows[::4] == rows[::4].max(axis=-1, keepdims=True)
-    return list(rows / rows.sum(axis=-1, keepdims=True))
-
-
 def alike(part):
     """Losses that are the same for every action."""
     return np.tile(np.array(part, dtype=float)[:, None], ACTIONS)
@@ -42,7 +35,7 @@ def over_arms(problem: Policies, kind, *parameters, **named) -> PolicyArms:
 
 PLANS = {
     "responses": lambda: Responses(PROBLEM, 1.0, 1.0, 0.1),
-    "responses, distributions": lambda: Responses(PROBLEM, 1.0, 0.5, 0.3, rounds_per_person=2),
+    "responses, two rounds": lambda: Responses(PROBLEM, 1.0, 0.5, 0.3, rounds_per_person=2),
     "responses, taking turns": lambda: Responses(LATE, 1.0, 1.0, 0.1, 5),
     "responses, one late learner": lambda: Responses(LATE, 2.0, 2.0, 0.1, 1, relation="zero-out", missing=0.5),
     "responses, unknown horizon": lambda: Responses.calibrate(
@@ -64,7 +57,7 @@ class TestContract(LearnerContract):
             PLANS[name](),
             [0.25, 0.9] * (ROUNDS // 2),
             alike,
-            distributions() if "distributions" in name or "live" in name else advice(),
+            advice(),
         )
         for name in PLANS
     }
@@ -77,8 +70,8 @@ class TestContract(LearnerContract):
 @pytest.mark.parametrize("name", ["responses", "policies as arms"])
 @pytest.mark.parametrize(
     "context",
-    [[0, 1, 2, 0], [0, 1, 2, 0, 3], [0, 1, 2, 0, -1], [0, 1, 2, 0, 0.5], np.ones((5, 3)), np.full((5, 3), np.nan), "x"],
-    ids=["too few", "no action", "negative", "half", "no distribution", "NaN", "text"],
+    [[0, 1, 2, 0], [0, 1, 2, 0, 3], [0, 1, 2, 0, -1], [0, 1, 2, 0, 0.5], np.ones((5, 3)), [np.nan] * 5, "x"],
+    ids=["too few", "no action", "negative", "half", "too many", "NaN", "text"],
 )
 def test_recommendations_are_checked(name: str, context) -> None:
     learner = PLANS[name]().start(Randomness.replayable(1))

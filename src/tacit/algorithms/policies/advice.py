@@ -1,4 +1,4 @@
-"""Recommendations as learners take them: an action of each policy, or a distribution over actions of each."""
+"""Recommendations as learners take them: an action of each policy."""
 
 from __future__ import annotations
 
@@ -7,36 +7,35 @@ from typing import Any
 import numpy as np
 
 from tacit.errors import InvalidInput
-from tacit.noise.exact_draws import draw_weighted
-from tacit.noise.uniforms import Uniforms
 from tacit.problems import Policies
-from tacit.validation import FloatArray, IntArray, real_array
-
-Advice = IntArray | FloatArray
-_ROUNDING = 1e-6  # by as much the probabilities of a distribution may miss 1
+from tacit.runtime.learner import Learner
+from tacit.validation import IntArray, real_array
 
 
-def checked_advice(owner: str, problem: Policies, given: Any, *, many: bool = False) -> Advice:
-    """Check a copy of the recommendations of a round, or of `many` rounds, one row each.
+class AdvisedLearner(Learner):
+    """Decides by the recommendations of each round."""
 
-    Returns:
-        Whole numbers, one a policy; or floats, one distribution a policy.
-    """
-    rows = real_array(owner, "recommendations", given, None)
-    n, actions, shape = problem.n, problem.actions, rows.shape[1:] if many else rows.shape
-    if shape == (n,):
-        if np.all((rows >= 0) & (rows < actions) & (rows == np.floor(rows))):
+    _takes_context = True
+    _context = "recommendations"
+
+    def _check_context(self, context: Any) -> IntArray:
+        return self._checked(context)
+
+    def _check_contexts(self, contexts: Any) -> IntArray:
+        return self._checked(contexts, many=True)
+
+    def _loaded_context(self, context: Any) -> IntArray:
+        return self._checked(context)
+
+    def _checked(self, given: Any, *, many: bool = False) -> IntArray:
+        """Check a copy of the recommendations of a round, or of `many` rounds, one row each."""
+        owner, problem = self.plan.algorithm, self.plan.problem
+        assert isinstance(problem, Policies)
+        rows = real_array(owner, "recommendations", given, None)
+        shape = rows.shape[1:] if many else rows.shape
+        if shape == (problem.n,) and np.all((rows >= 0) & (rows < problem.actions) & (rows == np.floor(rows))):
             return rows.astype(np.int64)
-    elif shape == (n, actions) and np.all(rows >= 0) and np.all(np.abs(rows.sum(axis=-1) - 1) <= _ROUNDING):
-        return rows
-    raise InvalidInput(
-        f"The recommendations of {owner} must be {n} actions from 0 to {actions - 1}, one a policy, or {n} "
-        f"distributions over {actions} actions{' in each round' if many else ''}. Got something else instead."
-    )
-
-
-def drawn(advice: Advice, coins: Uniforms) -> IntArray:
-    """Draw an action of each policy that recommends a distribution; its mean loss is that of the distribution."""
-    if advice.ndim == 1:
-        return advice.astype(np.int64, copy=False)
-    return np.array([draw_weighted(coins, row) for row in advice], dtype=np.int64)
+        raise InvalidInput(
+            f"The recommendations of {owner} must be {problem.n} actions from 0 to {problem.actions - 1}, one a policy"
+            f"{', in each round' if many else ''}. Got something else instead."
+        )

@@ -2,9 +2,9 @@
 
 A round's loss enters one noisy sum of the arms' learner, whatever was recommended, so that its guarantee is for
 recommendations and losses together. What it releases, the policy in use and noisy sums, is the billboard. The decision
-of a round is a function of the billboard, of that round's recommendations and of coins of its own. So everything but a
-person's own decision is as private as the billboard (the billboard lemma, Hsu, Huang, Roth, Roughgarden and Wu, 2014):
-joint differential privacy.
+of a round is a function of the billboard and of that round's recommendations. So everything but a person's own decision
+is as private as the billboard (the billboard lemma, Hsu, Huang, Roth, Roughgarden and Wu, 2014): joint differential
+privacy.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms
 from tacit.algorithms.arms.phased_arms import PhasedArms
-from tacit.algorithms.policies.advice import Advice, checked_advice, drawn
+from tacit.algorithms.policies.advice import AdvisedLearner
 from tacit.errors import PrivacyError, TacitError
 from tacit.noise.randomness import Randomness
-from tacit.noise.uniforms import Uniforms
 from tacit.problems import Arms, Policies, Problem
-from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, Rows, check_choice, invalid
+from tacit.validation import FloatArray, IntArray, Rows, check_choice, invalid
 
 LEARNERS: tuple[type[ArmPlan], ...] = (BatchedTsallis, PhasedArms, LiveArms)
 RECORD = "one round's recommendations and feedback"
@@ -141,20 +139,17 @@ class PolicyArms(Plan):
         return PolicyArmsLearner(self, randomness)
 
 
-class PolicyArmsLearner(Learner):
+class PolicyArmsLearner(AdvisedLearner):
     """Hands every round's loss to the learner of arms, and follows the policy that it chose."""
 
     plan: PolicyArms
-    _takes_context = True
-    _context = "recommendations"
     _reacts = True
     _skips = True
-    _state = ("_arms", "_coins")
+    _state = ("_arms",)
 
     def __init__(self, plan: PolicyArms, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._arms = plan.arms.start(randomness)
-        self._coins = Uniforms.from_streams(randomness, "coins")  # of a round's person alone
         self._action = 0
 
     @property
@@ -163,20 +158,10 @@ class PolicyArmsLearner(Learner):
         with self._looking("policy"):
             return int(self._arms._action)
 
-    def _check_context(self, context: Any) -> Advice:
-        return checked_advice("PolicyArms", self.plan.problem, context)
-
-    def _check_contexts(self, contexts: Any) -> Advice:
-        return checked_advice("PolicyArms", self.plan.problem, contexts, many=True)
-
-    def _loaded_context(self, context: Any) -> Advice:
-        return self._check_context(context)
-
-    def _choose(self, number: int, context: Advice) -> int:
+    def _choose(self, number: int, context: IntArray) -> int:
         if self._arms._opens:
             self._arms._at_opening(number)
-        policy = self._arms._action
-        return int(drawn(context[policy : policy + 1], self._coins)[0])
+        return int(context[self._arms._action])
 
     def _check(self, loss: Any) -> Any:
         return self._arms._check(loss)

@@ -30,15 +30,14 @@ from tacit.accounting.curves import Curve, Pure
 from tacit.algorithms.arms.arm_plan import NAN, WORST, ArmPlan, BitLearner, pure, release_of
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.step_cost import ROUND_UP, SMALL_STEP, TOLERANCE_COST, StepCost
-from tacit.algorithms.policies.advice import Advice, checked_advice, drawn
+from tacit.algorithms.policies.advice import AdvisedLearner
 from tacit.errors import PrivacyError
 from tacit.noise.discrete_laplace import laplace_rate
 from tacit.noise.randomness import Randomness
-from tacit.noise.uniforms import Uniforms
 from tacit.problems import Policies, Problem
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, check_integer, check_positive, check_table, invalid
+from tacit.validation import FloatArray, IntArray, check_integer, check_positive, check_table, invalid
 
 # Log weights are not let below this: far below what any draw meets, and no quotient overflows.
 _LEAST_LOG_WEIGHT = -690.0
@@ -160,12 +159,7 @@ class Responses(ArmPlan):
 
     @classmethod
     def _calibrate(
-        cls,
-        problem: Policies,
-        target: Target,
-        *,
-        copies: int | None = None,
-        missing: float | str = WORST,
+        cls, problem: Policies, target: Target, *, copies: int | None = None, missing: float | str = WORST
     ) -> Responses:
         _refuse_private(problem)
         rounds, turns = problem.horizon or 1, _turns(problem)
@@ -195,7 +189,7 @@ class Responses(ArmPlan):
         return ResponsesLearner(self, randomness)
 
 
-class ResponsesLearner(BitLearner):
+class ResponsesLearner(AdvisedLearner, BitLearner):
     """Draws an action from the weights of the policies that recommend it; all that it keeps is public.
 
     With several copies, round t is decided and learned from by copy t modulo their number, whose last round is back by
@@ -203,15 +197,12 @@ class ResponsesLearner(BitLearner):
     """
 
     plan: Responses
-    _takes_context = True
-    _context = "recommendations"
-    _state = (*BitLearner._state, "_coins", "_scores", "_advice", "_chances", "_responses")
+    _state = (*BitLearner._state, "_scores", "_advice", "_chances", "_responses")
 
     def __init__(self, plan: Responses, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         problem = plan.problem
         self._n, self._policies = problem.actions, problem.n
-        self._coins = Uniforms.from_streams(randomness, "coins")  # of recommended distributions: public
         self._response = plan.release()
         self._rule = 0.0 if plan.late else plan.eta * plan.cost.skewness / 3
         self._least = -self._response.overshoot
@@ -234,20 +225,11 @@ class ResponsesLearner(BitLearner):
         scores = self._scores[number % len(self._scores)]
         return np.asarray(np.exp(np.maximum(self.plan.eta * (scores.min() - scores), _LEAST_LOG_WEIGHT)))
 
-    def _check_context(self, context: Any) -> Advice:
-        return checked_advice("Responses", self.plan.problem, context)
-
-    def _check_contexts(self, contexts: Any) -> Advice:
-        return checked_advice("Responses", self.plan.problem, contexts, many=True)
-
-    def _loaded_context(self, context: Any) -> Advice:
-        return self._check_context(context)
-
-    def _choose(self, number: int, context: Advice) -> int:
-        slot, advice = number % len(self._advice), drawn(context, self._coins)
-        chances = np.bincount(advice, self._weights(number), self._n).astype(np.float64, copy=False)
+    def _choose(self, number: int, context: IntArray) -> int:
+        slot = number % len(self._advice)
+        chances = np.bincount(context, self._weights(number), self._n).astype(np.float64, copy=False)
         chances /= chances.sum()
-        self._advice[slot], self._chances[slot] = advice, chances
+        self._advice[slot], self._chances[slot] = context, chances
         return self._draws.arm(chances)
 
     def _absorb(self, loss: float | None) -> None:

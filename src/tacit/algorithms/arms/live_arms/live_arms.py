@@ -151,13 +151,7 @@ class LiveArms(ArmPlan):
 
     @classmethod
     def _calibrate(
-        cls,
-        problem: Arms,
-        target: Target,
-        *,
-        first: int | None = None,
-        missing: float | str = WORST,
-        mean_at_most: float = 1.0,
+        cls, problem: Arms, target: Target, *, missing: float | str = WORST, mean_at_most: float = 1.0
     ) -> LiveArms:
         if target.adversary != "stochastic" and problem.adversary != "stochastic":
             raise PrivacyError(
@@ -170,17 +164,16 @@ class LiveArms(ArmPlan):
         if target.confidence is not None:
             raise PrivacyError("LiveArms has no bound for a single run: leave 'confidence' out.")
         contract = {**pure(target), "missing": missing, "mean_at_most": mean_at_most}
-        if first is None:
-            unit = cls(problem if problem.horizon is None else _endless(problem), target.epsilon, 1, **contract).scale
-            first = max(LEAST, ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
-            if problem.horizon is not None:
-                most = (problem.horizon - problem.delay) // problem.n
-                if most < 1:
-                    raise PrivacyError(
-                        f"LiveArms plays each of its {problem.n} arms once at least before feedback comes back. Got "
-                        f"{problem.horizon} rounds and delay={problem.delay} instead."
-                    )
-                first = min(first, max(1, most // 2))
+        unit = cls(_endless(problem), target.epsilon, 1, **contract).scale
+        first = max(LEAST, ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
+        if problem.horizon is not None:
+            most = (problem.horizon - problem.delay) // problem.n
+            if most < 1:
+                raise PrivacyError(
+                    f"LiveArms plays each of its {problem.n} arms once at least before feedback comes back. Got "
+                    f"{problem.horizon} rounds and delay={problem.delay} instead."
+                )
+            first = min(first, max(1, most // 2))
         return cls(problem, target.epsilon, first, **contract)
 
     def _certifying_least(self, like: Plan | None) -> LiveArms:

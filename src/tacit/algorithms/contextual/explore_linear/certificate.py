@@ -8,9 +8,8 @@ in spectral norm, except with probability eta. With
     b = R sqrt(fac U min(K/2, 4 d min(1/4, s)))
     either q = tau/L and e = (K-1)/sqrt(K),  or (p = 1) q = max(tau, v U)/L and e = sqrt(2 ln K) + ln K sqrt(K/L)/3
 
-a round of the phase costs at most min(Delta, e sqrt(B) + b + what is not linear) + eta Delta. With a declared floor z
-is at most 1/(1 + low), low = (1-t) m c/U, except with probability d e^{-t^2 n c/2}. All numbers are public, any of
-them is valid, and the sum is rounded up. Theorem 3 (`Joint`) looks at exploration and all phases together.
+a round of the phase costs at most min(Delta, e sqrt(B) + b + what is not linear) + eta Delta. All numbers are public,
+any of them is valid, and the sum is rounded up. Theorem 3 (`Joint`) looks at exploration and all phases together.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from tacit.problems import ContextualArms
 from tacit.validation import FloatArray
 
 DEVIATIONS = 4.0  # t: Gram noise is larger than (sqrt(2 d) + t) sigma with probability 2 e^{-t^2/2}
-FLOOR_LOSSES = (0.25, 0.5, 0.75)  # by how much of itself a declared floor may be missed
 RIDGES = np.geomspace(1.0, 1e7, 700)
 STARTS = ((-2.0, -0.5, 1.0), (-1.0, 0.5, 2.0), (0.1, 0.5, 1.0, 1.6), (-0.5, 0.3, 1.0))  # of the search of Theorem 3
 MOST_JOINT = 32  # actions, beyond which Theorem 3 gains nothing
@@ -88,39 +86,25 @@ class Certificate:
 
     def round_cost(self, explore: int, phase: Phase, ridges: FloatArray) -> FloatArray:
         """What a round of the phase costs at most in expectation, for each ridge."""
-        return np.asarray(
-            np.min([self._round_cost(explore, terms, ridges) for terms in self._tried(explore, phase, ridges)], axis=0)
-        )
-
-    def _tried(self, m: int, phase: Phase, L: FloatArray) -> Iterator[_Terms]:
-        """The terms without a floor, and with the declared one, missed by so much of itself."""
-        yield self._terms(m, phase, L, 0.0, 0.0)
-        floor = self.problem.floor
-        for lost in FLOOR_LOSSES if floor else ():
-            missed = self.problem.dimension * float(np.exp(-(lost**2) * phase.known * floor / 2))
-            yield self._terms(m, phase, L, (1 - lost) * m * floor, missed)
-
-    def _round_cost(self, m: int, terms: _Terms, L: FloatArray) -> FloatArray:
-        n, d = self.problem.n, self.problem.dimension
+        n, d, m, L, terms = self.problem.n, self.problem.dimension, explore, ridges, self._terms(explore, phase, ridges)
         longest = m / n + np.sqrt(m) / 2 + self.lattice.cross_noise * np.sqrt(d * n)  # E max_a |C_a|
         rounded = np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / L * longest
         spread = np.min([_width(way, n - 1, n, L) * np.sqrt(B) for way, B in enumerate(terms.variances)], axis=0)
         return np.asarray(np.minimum(self._gap, spread + terms.bias + rounded) + terms.failure * self._gap)
 
-    def _terms(self, m: int, phase: Phase, L: FloatArray, least: float, missed: float) -> _Terms:
+    def _terms(self, m: int, phase: Phase, L: FloatArray) -> _Terms:
         """B for both ways, b with what is not linear, and eta."""
         n, d, R = self.problem.n, self.problem.dimension, self.problem.radius * self._answered
         nu = self.spectral(m, phase)
         noisy = 0.0 if self.lattice.public else 2 * np.exp(-(DEVIATIONS**2) / 2)
-        eta = float(noisy + d * d * phase.releases * WIDE_FAILURE + missed)
+        eta = float(noisy + d * d * phase.releases * WIDE_FAILURE)
         v, tau = n / 4 + (self.rounds_per_person - 1) / 2, n**2 * self.lattice.cross_noise**2
         fac, U = (1 + 1 / L) ** 2 / m, L + 2 * nu
         share = (m + 1) / (m + 1 + L * d)
-        z = 1 / (1 + least / U)
-        b = R * np.sqrt(fac * U * np.minimum(n / 2 * 4 * _peak(z), 4 * d * np.minimum(_peak(z), share)))
+        b = R * np.sqrt(fac * U * np.minimum(n / 2, 4 * d * np.minimum(0.25, share)))
         crooked = self._crooked() * (2 + np.sqrt(2.0 * n) * (1 + 1 / L) * (1 + 1 / (1 + L)))
         quotients = [tau / L] + ([np.maximum(tau, v * U) / L] if self.rounds_per_person == 1 else [])
-        variances = [fac * d * np.minimum(_psi(v, q, z), np.maximum(v, q) * share) for q in quotients]
+        variances = [fac * d * np.minimum(_psi(v, q), np.maximum(v, q) * share) for q in quotients]
         return _Terms(tuple(variances), b + crooked, eta)
 
     def _crooked(self) -> float:
@@ -183,11 +167,10 @@ class Certificate:
         # Noise of d K coordinates is longer than this with probability below e^{-50}.
         longest = explore / 2 + self.lattice.cross_noise * (np.sqrt(d * n) + 10)
         rounded = float(np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / ridge * longest)
-        made = []
-        for terms in self._tried(explore, phase, np.array([ridge])):
-            for way, B in enumerate(terms.variances):
-                cost = _width(way, n - 1, n, ridge) * float(B[0]) ** 0.5 + float(terms.bias[0]) + terms.failure
-                made.append((cost, (float(B[0]), float(terms.bias[0]) + rounded, terms.failure + 1e-20, way, ridge)))
+        terms, made = self._terms(explore, phase, np.array([ridge])), []
+        for way, B in enumerate(terms.variances):
+            cost = _width(way, n - 1, n, ridge) * float(B[0]) ** 0.5 + float(terms.bias[0]) + terms.failure
+            made.append((cost, (float(B[0]), float(terms.bias[0]) + rounded, terms.failure + 1e-20, way, ridge)))
         return min(made)[1]
 
     def best_ridges(self, explore: int) -> tuple[float, tuple[float, ...]]:
@@ -258,12 +241,7 @@ def _width(way: int, others: int, n: int, L: Any) -> Any:
     return np.sqrt(2 * np.log(others + 1)) + np.log(others + 1) * np.sqrt(n / L) / 3
 
 
-def _peak(z: FloatArray) -> FloatArray:
-    """The maximum of x (1 - x) for x up to z."""
-    return np.where(z >= 0.5, 0.25, z * (1 - z))
-
-
-def _psi(v: float, q: FloatArray, z: FloatArray) -> FloatArray:
-    """The maximum of v (1-x)^2 + q x (1-x) for x from 0 to z: at 0 if q <= 2 v, else at (q - 2 v)/(2 (q - v))."""
-    place = np.where(q > 2 * v, np.minimum(z, (q - 2 * v) / np.where(q > 2 * v, 2 * (q - v), 1.0)), 0.0)
+def _psi(v: float, q: FloatArray) -> FloatArray:
+    """The maximum of v (1-x)^2 + q x (1-x) for x from 0 to 1: at 0 if q <= 2 v, else at (q - 2 v)/(2 (q - v))."""
+    place = np.where(q > 2 * v, (q - 2 * v) / np.where(q > 2 * v, 2 * (q - v), 1.0), 0.0)
     return np.asarray(v * (1 - place) ** 2 + q * place * (1 - place))

@@ -166,7 +166,6 @@ class ExploreLinear(OptionPlan):
             "features in exchangeable order, losses independent given all features",
             f"expected losses linear in features of length 1, parameters within {problem.radius:g} of a common vector"
             + (f", up to {problem.misspecification:g}" if problem.misspecification else ""),
-            *((f"independent features, E[x x'] at least {problem.floor:g}",) if problem.floor else ()),
             f"at most {problem.missing:g} of the feedback missing, independently of all else",
         )
         return RegretBound(self.certificate.regret(self.explore, self.ridges), formula, assumptions)
@@ -215,7 +214,7 @@ class ExploreLinear(OptionPlan):
             "delay": delay,
         }
         ridges = (1.0,) * len(tuple(phases(2, 6 + delay, delay)))
-        small = replace(self, problem=replace(self.problem, floor=0.0, **size), explore=2, ridges=ridges)
+        small = replace(self, problem=replace(self.problem, **size), explore=2, ridges=ridges)
         return (SmallInstance("moved sums", f"own privacy, K=2, T={6 + delay}", small),)
 
     def _learner(self, randomness: Randomness) -> ExploreLinearLearner:
