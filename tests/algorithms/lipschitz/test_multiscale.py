@@ -1,6 +1,7 @@
 """The multiscale transform: exact constants, exact inverse."""
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -54,6 +55,27 @@ def test_transform_and_inverse_follow_the_parents(bits, dimension):
     np.testing.assert_allclose(scale.distances, np.linalg.norm(rows - parent, axis=1) / 2.0**bits, rtol=1e-15)
     ones = np.ones(scale.size)
     assert scale.inverse(ones).max() == scale.depth  # how many coefficients make the deepest value
+
+
+def test_no_matrix_hides_losses_with_much_less_noise():
+    # Neighbours differ by a 2-Lipschitz function; |M(l - l')| is convex, so the largest is at one of these zigzags.
+    bits, points = 3, 8
+    steps = 2 * np.array(list(product((-1.0, 1.0), repeat=points))) / points
+    differences = np.cumsum(steps, axis=1)  # values at 1/8, ..., 1, relative to that at 0
+
+    def noise(matrix):
+        sensitivity = np.linalg.norm(differences @ matrix.T, axis=1).max()
+        return sensitivity * np.linalg.norm(np.linalg.inv(matrix), axis=1).max()
+
+    transform = Multiscale(bits)
+    multiscale = np.array([transform.transform(np.append(0.0, row))[1:] for row in np.eye(points)]).T
+    generator = Randomness.replayable(8).stream("matrices")
+    others = [generator.standard_normal((points, points)) for _ in range(200)]
+    assert 2 < noise(multiscale) <= 2 * np.sqrt(1.5 * bits) < min(noise(matrix) for matrix in others)
+    steps_of = Differences(bits)
+    first = np.array([steps_of.transform(np.append(0.0, row))[1:] for row in np.eye(points)]).T
+    assert noise(first) == pytest.approx(2.0, rel=1e-12)  # no matrix has less
+    assert steps_of.squared_norm * steps_of.depth == 1
 
 
 @pytest.mark.parametrize("bits", [0, 1, 4])

@@ -88,8 +88,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
         formula += delay_formula(self.problem.delay)
-        # Without a bound of moments the value is infinite, and what nobody exceeds is still proved.
         assumptions = ("oblivious adversary", "expectation over all draws")
+        # Without a bound of moments the value is infinite, and what nobody exceeds is still proved.
         return RegretBound(value * self.problem.width, formula, assumptions).at_most(self.trivial_regret)
 
     def variants(self) -> dict[str, Plan]:
