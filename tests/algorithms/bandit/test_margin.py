@@ -110,7 +110,6 @@ def test_oracle_calls_stay_below_their_certificate_and_are_shown(domain):
         opponent = world.start(Randomness.replayable(3).stream("world"))
         learner.run(opponent.values)
     assert plan.mechanism.steps <= learner.oracle_calls == len(asked) <= plan.most_oracle_calls
-    assert plan.most_oracle_calls <= plan.oracle_calls_per_round * 900
     measured = tacit.simulate(plan, world, runs=2)
     assert measured.oracle_calls.shape == (2,)
     assert measured.to_dict()["mean_oracle_calls"] == measured.oracle_calls.mean()

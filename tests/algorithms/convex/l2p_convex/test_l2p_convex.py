@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
-from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, rounded_count
+from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import AbsoluteLoss, ConvexFamily, CustomLoss, LinearLoss, LogisticLoss, QuadraticLoss
@@ -281,12 +281,6 @@ def test_expected_switches_bound_the_measured_ones():
         counts.append(learner.switches)
     assert np.mean(counts) < plan.expected_switches < plan.decisions
     assert lazy(problem(1, 4)).expected_switches == 0.0
-
-
-def test_counts_are_rounded_up_a_little():
-    counts = [rounded_count(count) for count in range(1, 3000)]
-    assert all(count <= up <= count * 9 / 8 + 1 for count, up in enumerate(counts, start=1))
-    assert len(set(counts)) < 90
 
 
 class _Steep(AbsoluteLoss):
