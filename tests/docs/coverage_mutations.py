@@ -84,7 +84,7 @@ EDITS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "tacit.algorithms.convex.ctrl.certificate": {
         "ctrl:Theorem 4": ("+ g**2 * self.eta * t +", "+ g**2 * self.eta * t / 2 +"),
-        "ctrl:Lemma 5": ("<= 1 - confidence else", "<= 2 * (1 - confidence) else"),
+        "ctrl:Lemma 5": ("if mean <= limit else 1.0", "if mean <= limit else 0.0"),
         "ctrl:Theorem 6": (
             "move = sides * m * lipschitz / sigma\n    if linear_model",
             "move = sides * m * lipschitz / sigma / 2\n    if linear_model",
