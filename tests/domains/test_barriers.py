@@ -80,14 +80,6 @@ def test_gradients_bound_hessians(barred, stream):
     assert closest > 0.02
 
 
-def test_the_barrier_grows_without_bound_towards_the_boundary(barred):
-    vertex = barred.minimize_linear(np.linspace(1.0, 2.0, barred.dimension))
-    shares = 1.0 - np.array([1e-2, 1e-4, 1e-6, 1e-8])
-    values = [barred.barrier.value(share * vertex + (1.0 - share) * barred.centre) for share in shares]
-    assert (np.diff(values) > 4.0).all()
-    assert np.isfinite(values).all()
-
-
 def test_outside_the_value_is_infinite_and_the_derivatives_raise(barred):
     vertex = barred.minimize_linear(np.linspace(1.0, 2.0, barred.dimension))
     beyond = vertex + 0.1 * (vertex - barred.centre)

@@ -107,12 +107,6 @@ def test_extremes_reach_the_constants():
     assert np.linalg.norm(largest) == pytest.approx(LogisticLoss().constants(domain).lipschitz)
 
 
-def test_without_a_domain_unbounded_slopes_are_infinite():
-    assert SquaredLoss().constants(None).lipschitz == np.inf
-    assert LogisticLoss().constants(None).lipschitz == pytest.approx(1.0)
-    assert HuberLoss(transition=0.7).constants(None).lipschitz == pytest.approx(0.7)
-
-
 def test_features_and_labels_are_clipped_and_short_ones_untouched():
     loss = LogisticLoss(data_norm=1.0)
     rows = loss.pack(([[3.0, 4.0], [0.3, 0.4]], [7.0, -0.5]), 2, many=True)

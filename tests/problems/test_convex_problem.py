@@ -7,7 +7,7 @@ from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.convex.ctrl import CTRL
 from tacit.domains import Ball
 from tacit.errors import InvalidInput
-from tacit.losses import ConvexFamily, LogisticLoss, QuadraticLoss
+from tacit.losses import LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
 
@@ -32,13 +32,3 @@ def test_unknown_horizons_double(algorithm):
     for _ in range(5):
         assert np.linalg.norm(learner.play()) <= 1
         learner.observe(([0.6, 0.8], 1.0))
-
-
-def test_families_are_enough_to_plan():
-    short, long = (
-        PrivateFTRL.calibrate(Convex(domain=Ball(2), loss=ConvexFamily(1.0), horizon=horizon), epsilon=1.0, delta=1e-6)
-        for horizon in (5, 2000)
-    )
-    assert short.vacuous
-    assert not long.vacuous
-    assert long.trivial_regret == 4000

@@ -95,11 +95,6 @@ def test_the_worst_case_number_of_calls_is_never_passed():
     assert solution.gap >= 0.0
 
 
-def test_an_interior_optimum_is_the_negative_slope():
-    solution = FrankWolfe(Ball(2, 1.0), tolerance=1e-10).minimize(np.array([0.1, -0.2]))
-    np.testing.assert_allclose(solution.point, [-0.1, 0.2], atol=1e-5)
-
-
 def test_a_solve_starts_from_the_one_before():
     solver = FrankWolfe(Birkhoff(3), tolerance=1e-4)
     slope = slopes(Birkhoff(3), 1)[0]

@@ -17,7 +17,6 @@ from tacit.auditing.integration import lattice_noise
 from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import (
-    ConvexFamily,
     HuberLoss,
     LinearLoss,
     LogisticLoss,
@@ -346,8 +345,3 @@ def test_sums_have_true_derivatives_and_reload():
             assert before @ axis == pytest.approx(slope, abs=1e-4)
             bend = (losses.gradient(x + h * axis)[0] - losses.gradient(x - h * axis)[0]) / (2 * h)
             np.testing.assert_allclose(losses.hessian(x) @ axis, bend, atol=0.02 * 900)
-
-
-def test_only_constructed_losses_have_sums():
-    with pytest.raises(PrivacyError, match="by construction"):
-        loss_sum(ConvexFamily(1.0, 1.0), 2)

@@ -86,7 +86,9 @@ class ConvexSet(ABC):
 
     def contains(self, point: ArrayLike, tolerance: float = 1e-9) -> bool:
         """Check whether the point is in the set, up to `tolerance`; points with NaN are not."""
-        checked, slack = self._membership_arguments(point, tolerance)
+        owner = f"{type(self).__name__}.contains"
+        slack = check_level(owner, "tolerance", tolerance, at_least=0.0)
+        checked = real_array(owner, "point", point, (self.dimension,))
         # No set reaches this far; written so that NaN fails.
         return self._contains(checked, slack) if np.abs(checked).max() <= FAR else False
 
@@ -125,11 +127,6 @@ class ConvexSet(ABC):
                 f"The '{name}' of {type(self).__name__} must be finite. Got {array[where]} at position {where} instead."
             )
         return array
-
-    def _membership_arguments(self, point: ArrayLike, tolerance: float) -> tuple[FloatArray, float]:
-        owner = f"{type(self).__name__}.contains"
-        slack = check_level(owner, "tolerance", tolerance, at_least=0.0)
-        return real_array(owner, "point", point, (self.dimension,)), slack
 
     def _vectors(self, vectors: ArrayLike, length: int) -> FloatArray:
         # Broadcasting would accept a vector of length 1 without a word.

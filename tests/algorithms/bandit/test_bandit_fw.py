@@ -67,11 +67,6 @@ def test_blocks_inside_long_batches_agree_with_single_rounds(monkeypatch):
     np.testing.assert_array_equal(single(one, 150), many.run(wave))
 
 
-def test_points_are_forgotten_if_not_asked_for():
-    plan = planned()
-    assert plan.start(Randomness.replayable(6)).run(Rounds(wave, 1000, keep=False)).shape == (0, 2)
-
-
 def test_functions_get_copies_of_points():
     learner = planned().start(Randomness.replayable(2))
     seen = []

@@ -112,12 +112,6 @@ def test_the_sums_get_no_vector_that_no_point_depends_on(delay):
         sums.add(np.ones(1))
 
 
-def test_points_are_new_arrays():
-    core = NoisyOCO(steps=3, dimension=2, eta=1.0, leader=lambda s: -s, sums=exact_sums(2))
-    core.point[:] = 9.0
-    np.testing.assert_array_equal(core.point, [0.0, 0.0])
-
-
 def test_state_round_trip():
     def make():
         return NoisyOCO(steps=9, dimension=2, eta=0.5, leader=lambda s: -s, sums=exact_sums(2), delay=1)

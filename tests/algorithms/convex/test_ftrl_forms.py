@@ -205,17 +205,6 @@ def test_without_a_projection_no_projection_is_needed():
     assert PrivateFTRL.calibrate(adaptive, adversary="adaptive", **TARGET).projected
 
 
-def test_what_the_lattice_costs_without_a_projection():
-    def price(loss, rounds=10**6):
-        problem = Convex(domain=Ball(10), loss=loss, horizon=rounds, proper=False)
-        exact, real = (PrivateFTRL.calibrate(problem, numerics=n, **TARGET).regret_bound for n in ("exact", "float"))
-        return float(exact) / float(real) - 1
-
-    assert 0.005 < price(tacit.losses.ConvexFamily(1.0, 1.0, "glm")) < 0.02
-    for loss in (tacit.losses.LogisticLoss(), tacit.losses.SmoothedHingeLoss(), tacit.losses.HuberLoss()):
-        assert 0 < price(loss) < 0.01
-
-
 def test_how_far_points_go_without_a_projection():
     terms = FreeTerms(1.0, 5000.0, 1e8, lost=1e-3, height=1.3, lipschitz=10.0, rounds=4000)
     eta = terms.best_rate
@@ -229,19 +218,6 @@ def test_how_far_points_go_without_a_projection():
     assert far.at(eta) == pytest.approx(terms.at(eta) - added + 10 * eta * 1e-3 * 4000 * 3999 / 2)
     for rate in (0.9 * eta, 1.1 * eta):
         assert terms.at(rate) > 0.999 * terms.at(eta)
-
-
-def test_pure_noise_without_a_projection():
-    problem = Convex(domain=Ball(5), loss=tacit.losses.LogisticLoss(), horizon=10_000, proper=False)
-    plan = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=0.0)
-    stds = plan.mechanism.standard_deviations(plan.scale)
-    eta = plan.eta
-    bound = 1 / (2 * eta) + eta / 2 * 10_000 + eta**2 / 8 * np.sum(stds**2)
-    assert float(plan.regret_bound) == pytest.approx(bound, rel=1e-3)
-    assert float(plan.regret_bound) < 0.2 * float(
-        PrivateFTRL.calibrate(replace(problem, proper=True), epsilon=1.0, delta=0.0).regret_bound
-    )
-    assert plan.guarantee.epsilon(0.0) == 1.0
 
 
 def test_a_practical_rate_says_what_is_not_certified():

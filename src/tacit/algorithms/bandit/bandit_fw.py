@@ -188,13 +188,8 @@ class BanditFW(RunningSumPlan):
         return self.rounds * min(self.problem.width, self.problem.lipschitz * self.problem.domain.diameter)
 
     @property
-    def oracle_calls_per_round(self) -> float:
-        """A bound on the calls of the linear oracle, per round; `BanditFWLearner.oracle_calls` counts them."""
-        return self.solver().most_calls / self.batch_length
-
-    @property
     def most_oracle_calls(self) -> int:
-        """The certified number of calls of the linear oracle in the whole run, whatever the losses."""
+        """The certified number of calls of the linear oracle; `BanditFWLearner.oracle_calls` counts them."""
         return self.mechanism.steps * self.solver().most_calls
 
     def solver(self) -> FrankWolfe:

@@ -6,7 +6,6 @@ import pytest
 import tacit
 from tacit.algorithms.convex.ctrl.coupled import Coins, held_point
 from tacit.domains import Ball, Simplex
-from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.solvers.loss_sums import hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum
@@ -135,8 +134,3 @@ def test_inverse_stays_accurate():
     kept = held.state_dict()
     np.testing.assert_allclose(np.tril(kept["_inverse"]), np.tril(fresh["_inverse"]), atol=1e-14)
     np.testing.assert_allclose(kept["_gradient"], fresh["_gradient"], atol=1e-11)
-
-
-def test_only_known_losses_can_be_held():
-    with pytest.raises(PrivacyError, match="no known density"):
-        held_point(tacit.losses.ConvexFamily(1.0, 1.0), 2)

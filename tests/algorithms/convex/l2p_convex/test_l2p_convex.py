@@ -310,12 +310,6 @@ def test_expected_switches_bound_the_measured_ones():
     assert lazy(problem(1, 4)).expected_switches == 0.0
 
 
-def test_counts_are_rounded_up_a_little():
-    counts = [rounded_count(count) for count in range(1, 3000)]
-    assert all(count <= up <= count * 9 / 8 + 1 for count, up in enumerate(counts, start=1))
-    assert len(set(counts)) < 90
-
-
 class _Steep(AbsoluteLoss):
     def link_constants(self, largest_margin):
         return float("inf"), float("inf")

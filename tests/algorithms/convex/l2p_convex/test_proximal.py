@@ -153,17 +153,6 @@ def test_the_certified_acceptance_is_a_lower_bound():
         assert 0.8 * share - 0.02 < bound < share + Z * 0.5 / sqrt(40_000)
 
 
-def test_work_falls_with_smoothness_and_grows_slowly_with_accuracy():
-    common = {"strength": 20.0, "lipschitz": 100.0, "divergence": 250.0}
-    smooth = certified_sampler(Ball(2), smoothness=100.0, distance=1e-9, **common)
-    rough = certified_sampler(Ball(2), smoothness=np.inf, distance=1e-9, **common)
-    finer = certified_sampler(Ball(2), smoothness=100.0, distance=1e-12, **common)
-    assert smooth.work < 0.05 * rough.work
-    assert smooth.work < finer.work < 1.5 * smooth.work
-    # A linear potential needs one exact draw, or two.
-    assert certified_sampler(Box.cube(3), smoothness=0.0, distance=1e-9, **common).steps <= 6
-
-
 def test_the_number_of_steps_is_the_certificate():
     made = certified_sampler(
         Box.cube(2), strength=2.0, lipschitz=1.0, smoothness=0.0, divergence=100.0, distance=1e-6, step=0.1
