@@ -127,12 +127,6 @@ def test_slower_shipped_plans(name, record_property):
     check(audit(SLOW[name](), budget=0.1), name, record_property)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", {**PLANS, **SLOW})
-def test_shipped_plans_at_full_budget(name, record_property):
-    check(audit({**PLANS, **SLOW}[name](), seed=1), name, record_property)
-
-
 def test_lazy_experts_are_tight_on_their_worst_small_instance():
     loud = instances(PLANS["lazy experts"](), "enumeration")[0]
     instance = replace(loud, plan=loud.plan._resized(5))  # a third of the transcripts

@@ -76,7 +76,15 @@ def test_one_round_per_person_does_not_cover_three():
 
 def test_a_draw_of_l2p_nearly_attains_its_curve():
     """Two rounds and a redraw that is nearly sure: half of what the draw is charged would not cover it."""
-    assert exact_over_certified(L2P(Experts(n=2, horizon=2), eta=1.0, force=0.99))[0][0] >= 0.99
+    assert 0.99 <= exact_over_certified(L2P(Experts(n=2, horizon=2), eta=1.0, force=0.99))[0][0] <= 1
+
+
+@pytest.mark.parametrize("slack", [1.0, 2.0])
+def test_coins_of_l2p_have_their_chances(slack):
+    """Without losses a decision is kept with probability (1 - p) e^{-C eta}, the reference with its own."""
+    law = transcript_law(L2P(Experts(n=2, horizon=2), **CHAINS, slack=slack), [np.zeros(2)] * 2)
+    for place, chance in enumerate((1 - 0.7 * np.exp(-0.3 * slack), 0.3)):
+        assert sum(mass for key, mass in law.items() if key[1][place]) == pytest.approx(chance, abs=1e-9)
 
 
 @pytest.mark.parametrize("slack", [1.0, 2.0])

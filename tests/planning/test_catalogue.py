@@ -8,7 +8,7 @@ import pytest
 
 import tacit
 from tacit import InvalidInput, PrivacyError
-from tacit.algorithms.experts import HedgeOnSums, ScheduledExperts
+from tacit.algorithms.experts import ScheduledExperts
 from tacit.planning.catalogue import CATALOGUE, algorithms_for, register
 from tacit.problems import Experts, Lipschitz, Tracking
 from tacit.runtime.plan import Plan
@@ -61,12 +61,6 @@ def test_a_registered_algorithm_is_compared_with_the_others():
     assert isinstance(found.plan, Mine)
     register(Experts, Mine)
     assert CATALOGUE[Experts] == (ScheduledExperts, Mine)
-
-
-def test_only_the_named_algorithms_are_compared():
-    found = tacit.plan(PROBLEM, **PURE, algorithms=[HedgeOnSums])
-    assert [candidate.algorithm for candidate in found.candidates] == ["HedgeOnSums"]
-    assert tacit.plan(PROBLEM, **PURE, algorithms=[Mine, HedgeOnSums]).algorithm == "Mine"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -17,9 +17,7 @@ from tacit.algorithms.tracking import RecentLeader, TrackingOnSums
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
 from tacit.losses import LogisticLoss
-from tacit.planning.catalogue import algorithms_for
 from tacit.problems import Problem
-from tacit.runtime import plan
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 
@@ -44,13 +42,6 @@ QUICK: tuple[tuple[type[Plan], Problem], ...] = (
     (PhasedArms, Arms(n=5, horizon=1000, delay=10, **STOCHASTIC)),
     (PrivateFTRL, Convex(domain=Ball(2), loss=LogisticLoss(), horizon=10_000)),
 )
-PROBLEMS = (
-    *(Experts(n=n, horizon=t, delay=d) for n, t, d in ((2, 50, 0), (20, 10_000, 0), (100, 100_000, 50))),
-    *(Tracking(n=n, horizon=t, switches=s, **STOCHASTIC) for n, t, s in ((2, 50, 1), (5, 1000, 4), (20, 10_000, 4))),
-    *(Arms(n=n, horizon=t, delay=d, **STOCHASTIC) for n, t, d in ((5, 1000, 1), (20, 10_000, 100), (100, 10**5, 0))),
-    Convex(domain=Ball(1), loss=LogisticLoss(), horizon=1000),
-    Convex(domain=Ball(2), loss=LogisticLoss(), horizon=10_000),
-)
 
 
 def certified(algorithm: type[Plan], problem: Problem, epsilon: float, delta: float = 1e-6, **asked: int) -> float:
@@ -68,29 +59,9 @@ def test_what_rose_with_epsilon_no_longer_does(name: str) -> None:
     assert certified(algorithm, problem, much) <= certified(algorithm, problem, little)
 
 
-@pytest.mark.parametrize("name", ROSE)
-def test_it_rises_again_if_no_stricter_target_is_tried(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "RUNGS", 0)
-    monkeypatch.setattr(plan, "CLEARLY_WORSE", 1.0)
-    algorithm, problem, (little, much) = ROSE[name]
-    assert certified(algorithm, problem, much) > certified(algorithm, problem, little)
-
-
 @pytest.mark.parametrize(("algorithm", "problem"), QUICK, ids=lambda value: getattr(value, "__name__", ""))
 def test_certificates_never_rise_with_epsilon(algorithm: type[Plan], problem: Problem) -> None:
     never_rise(algorithm, problem, EPSILONS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("problem", PROBLEMS, ids=str)
-def test_no_certificate_of_the_catalogue_rises_with_epsilon(problem: Problem) -> None:
-    # Without a reaction to shifts LimitedUpdates certifies nothing for tracking, whatever epsilon is.
-    certifying = [
-        algorithm for algorithm in algorithms_for(problem) if certified(algorithm, problem, EPSILONS[-1]) < inf
-    ]
-    assert len(certifying) >= len(algorithms_for(problem)) - 1
-    for algorithm in certifying:
-        never_rise(algorithm, problem, EPSILONS)
 
 
 def test_the_smallest_certificate_of_a_plan_by_rule_falls() -> None:

@@ -55,26 +55,6 @@ def test_choice_depends_on_the_problem():
     assert many.algorithm == "LazyExperts"
 
 
-def test_to_dict_is_json(choice):
-    content = json.loads(json.dumps(choice.to_dict()))
-    assert content["chosen"] == choice.algorithm
-    assert content["candidates"][0]["algorithm"] == choice.algorithm
-    for candidate in content["candidates"]:
-        assert set(candidate) >= {"algorithm", "regret_bound", "vacuous", "epsilon", "delta", "parameters"}
-        assert isinstance(candidate["vacuous"], bool)
-        assert candidate["epsilon"] <= 1.0
-        assert candidate["delta"] == 1e-6
-
-
-def test_explain_is_a_plain_table(choice):
-    text = choice.explain()
-    for candidate in choice.candidates:
-        assert candidate.algorithm in text
-    for word in ("certified regret", "chosen", "epsilon=1", "delta=1e-06", "oblivious", "released", "n=5"):
-        assert word in text
-    assert max(map(len, text.splitlines())) <= 120
-
-
 def test_adaptive_adversaries_get_certified_plans_only():
     choice = tacit.plan(replace(PROBLEM, adversary="adaptive"), epsilon=1.0, delta=1e-6)
     assert choice.algorithm == "ScheduledExperts"
@@ -89,14 +69,6 @@ def test_adaptive_adversaries_get_certified_plans_only():
     content = json.loads(json.dumps(choice.to_dict()))
     assert content["candidates"][-1]["regret_bound"] is None
     assert "reason" in content["candidates"][-1]
-
-
-def test_pure_privacy_offers_pure_plans_only():
-    choice = tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=0.0)
-    for candidate in choice.candidates:
-        if candidate.plan is not None:
-            assert candidate.plan.guarantee.epsilon(0.0) <= 1.0
-    assert next(c for c in choice.candidates if c.algorithm == "L2P").plan is None
 
 
 def test_limits_are_kept():
@@ -157,17 +129,6 @@ def test_no_plan_at_all_raises_with_every_reason(choice):
     reasons = [Candidate("One", None, "it cannot."), Candidate("Two", None, "nor can it.")]
     with pytest.raises(PrivacyError, match=r"One: it cannot\. Two: nor can it\."):
         Comparison(PROBLEM, choice.target, reasons)
-
-
-def test_progress_is_shown_only_if_wanted_and_leaves_nothing_behind(capsys):
-    choice = tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6, progress=True)
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    for candidate in choice.candidates:
-        assert candidate.algorithm in shown.err
-    assert shown.err.endswith(" \r")
-    tacit.plan(Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
-    assert capsys.readouterr().err == ""
 
 
 def test_bounds_for_harder_adversaries_hold_for_easier_ones():
@@ -335,13 +296,6 @@ def test_what_numpy_was_told_changes_no_plan():
         told = tacit.plan(problem, epsilon=1.0, delta=1e-6)
         assert told.explain() == plain.explain()
     assert [row.plan for row in told.candidates] == [row.plan for row in plain.candidates]
-
-
-def test_certified_numbers_are_formatted_like_numbers():
-    plan = tacit.plan(tacit.Experts(n=5, horizon=500), epsilon=1.0, delta=1e-6)
-    assert f"{plan.regret_bound:.1f}" == f"{float(plan.regret_bound):.1f}"
-    assert f"{plan.floor:.1f}" == f"{float(plan.floor):.1f}"
-    assert f"{plan.floor}" == str(plan.floor)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Whatever the planner offers can start: every candidate plays two rounds, or is a row with its reason."""
 
 import numpy as np
-import pytest
 
 import tacit
 from tacit.errors import PrivacyError
@@ -129,11 +128,3 @@ def test_every_candidate_starts_or_says_why_not():
 def test_every_candidate_among_options_starts_or_says_why_not():
     """68 of them start; the catalogue has two algorithms for experts fewer than when it was above 80."""
     assert sum(check(seed, drawn_options) for seed in range(40)) > 60
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 300, 20))
-def test_many_candidates_start_or_say_why_not(first):
-    for seed in range(first, first + 20):
-        check(seed)
-        check(seed, drawn_options)

@@ -39,13 +39,6 @@ def test_mutations_are_refused_or_promise_nothing(algorithm, count, seed):
 
 
 @pytest.mark.parametrize(
-    "algorithm", [tacit.algorithms.HedgeOnSums, tacit.algorithms.LimitedUpdates, tacit.algorithms.BatchedTsallis]
-)
-def test_many_mutations_of_quick_contracts(algorithm):
-    assert strays(made_by(algorithm), 150, 3) == []
-
-
-@pytest.mark.parametrize(
     ("algorithm", "problem", "delta"),
     [
         (tacit.algorithms.HedgeOnSums, tacit.Experts(n=3, horizon=None), 1e-6),
