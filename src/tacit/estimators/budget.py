@@ -281,21 +281,15 @@ def warn_if_useless(
     `facts`: the public numbers, in words. `level`: how many calls above this one the warning belongs to.
     """
     if isinstance(plan, PrivateDescent):
-        signal = plan.problem.records * plan.mu / plan.relation.sides
-        if signal < FEWEST_FOR_DESCENT * max(2, plan.scores):
-            warnings.warn(
-                f"With {facts} and epsilon={epsilon:g} little gain over deciding blindly is to be expected: take more "
-                "rows or a larger epsilon.",
-                UsefulnessWarning,
-                stacklevel=level + 1,
-            )
-        return
-    excess, gain = certified_excess(plan), largest_gain(loss)
-    if excess < gain / 2:
-        return
-    warnings.warn(
-        f"With {facts} and epsilon={epsilon:g} little gain over deciding blindly is certified (at most {gain:.2g} can "
-        f"be gained, up to {excess:.2g} lost to noise): take more rows, fewer features or a larger epsilon.",
-        UsefulnessWarning,
-        stacklevel=level + 1,
-    )
+        useless = plan.problem.records * plan.mu / plan.relation.sides < FEWEST_FOR_DESCENT * max(2, plan.scores)
+        told = "is to be expected: take more rows or a larger epsilon."
+    else:
+        excess, gain = certified_excess(plan), largest_gain(loss)
+        useless = excess >= gain / 2
+        told = (
+            f"is certified (at most {gain:.2g} can be gained, up to {excess:.2g} lost to noise): take more rows, fewer "
+            "features or a larger epsilon."
+        )
+    if useless:
+        words = f"With {facts} and epsilon={epsilon:g} little gain over deciding blindly {told}"
+        warnings.warn(words, UsefulnessWarning, stacklevel=level + 1)

@@ -656,7 +656,13 @@ class ClippedDifferences:
     ) -> FloatArray:
         """The sum of the clipped differences; `each` makes every row of them whole numbers before they are added."""
         if isinstance(self._loss, LinkLoss):
-            return self._link_total(self._loss, records, x, previous, weight, before, clip, each)
+            features, labels = records[:, :-1], records[:, -1]
+            # Both points in one product and one call of the link: small batches pay per call.
+            margins = features @ np.column_stack([x, previous])
+            slopes = self._loss.slope(margins, labels[:, None]) @ (weight, -before)
+            slopes[~np.isfinite(slopes)] = 0.0  # of a link of the user's: to raise would depend on the data
+            sizes = np.abs(slopes) * self._norm.dual_sizes(features)
+            return _weighted(slopes * _shares(sizes, clip), features, each)
         with np.errstate(over="ignore", invalid="ignore"):  # differences too large to be squared have share 0
             known, absent = self._known(records)
             differences = weight * self._gradients(x, known)
@@ -665,24 +671,6 @@ class ClippedDifferences:
             differences[absent | ~np.isfinite(differences).all(axis=1)] = 0.0
             sizes = self._norm.dual_sizes(differences)
         return _weighted(_shares(sizes, clip), differences, each)
-
-    def _link_total(
-        self,
-        loss: LinkLoss,
-        rows: FloatArray,
-        x: FloatArray,
-        previous: FloatArray,
-        weight: float,
-        before: float,
-        clip: float,
-        each: Each | None,
-    ) -> FloatArray:
-        features, labels = rows[:, :-1], rows[:, -1]
-        # Both points in one product and one call of the link: small batches pay per call.
-        slopes = loss.slope(features @ np.column_stack([x, previous]), labels[:, None]) @ (weight, -before)
-        slopes[~np.isfinite(slopes)] = 0.0  # of a link of the user's: to raise would depend on the data
-        sizes = np.abs(slopes) * self._norm.dual_sizes(features)
-        return _weighted(slopes * _shares(sizes, clip), features, each)
 
     def _known(self, records: Any) -> tuple[Any, Any]:
         """Records with public rows in place of absent ones, and which those are."""
