@@ -8,7 +8,7 @@ import pytest
 from scipy.special import gammainc, ndtri
 
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex, clip_errors, gibbs_regret
-from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, ProximalMeasure, rounded_count
+from tacit.algorithms.convex.l2p_convex.measure import GibbsMeasure, IntervalMeasure, ProximalMeasure
 from tacit.auditing.statistics import normal_surprises, worst_surprise
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput, PrivacyError
