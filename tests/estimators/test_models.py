@@ -78,6 +78,7 @@ def test_long_rows_are_clipped(kind):
         ({"classes": [0]}, "2 classes"),
         ({"classes": [0, 2]}, "among"),
         ({"threshold": "best"}, "threshold"),
+        ({"weight_bound": 0.0}, "weight_bound"),
         *(({"class_weight": bad}, "class_weight") for bad in ("equal", 3, {}, {0: 0.0}, {0: -1.0}, {2: 1.0})),
     ],
 )

@@ -34,9 +34,9 @@ def test_sparse_and_dense_rows_give_the_same_model(kind, algorithm, make):
     if algorithm == "one-pass" and make is not sparse.csr_array:
         pytest.skip("one format is enough")
     X, y = table(200)
-    weights = {} if kind is PrivateRidge else {"class_weight": {0: 0.3}}
-    dense = model(kind, algorithm=algorithm, **weights).fit(X, y)
-    found = model(kind, algorithm=algorithm, **weights).fit(make(X), y)
+    weights = np.linspace(0, 1, 200)
+    dense = model(kind, algorithm=algorithm, weight_bound=1.0).fit(X, y, sample_weight=weights)
+    found = model(kind, algorithm=algorithm, weight_bound=1.0).fit(make(X), y, sample_weight=weights)
     assert found.coef_ == pytest.approx(dense.coef_, abs=1e-6)
     assert found.predict(make(X)) == pytest.approx(dense.predict(X), abs=1e-6)
     shape = {"n_samples": 200, "n_features": 40, "sparse": True}

@@ -91,7 +91,7 @@ def test_no_finite_value_stops_a_scaler_or_what_follows_it(error, value):
 
 
 def ridge(ledger):
-    return PrivateRidge(data_norm=1.0, label_bound=1.0, ledger=ledger)
+    return PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=ledger)
 
 
 def changed(values, place, cell):
@@ -124,6 +124,7 @@ CHARGED = "would not be charged"
         (lambda X, y, ledger: ridge(ledger).fit(X, np.ma.masked_less(X[:, 0], 0.1)), "masked entries"),
         (lambda X, y, ledger: ridge(ledger).fit(changed(X, (3, 1), HUGE), y), "finite"),
         (lambda X, y, ledger: ridge(ledger).fit(X, changed(y, 3, HUGE)), "finite"),
+        (lambda X, y, ledger: ridge(ledger).fit(X, y, sample_weight=changed(y, 3, HUGE)), "finite"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(X, changed(y, 3, None)), "all numbers or all words"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(X, changed(y, 3, SECRET)), "all numbers or all words"),
         (lambda X, y, ledger: logistic(ledger=ledger).fit(outside(X, "indices"), y), "inside of its rows and columns"),
@@ -196,7 +197,7 @@ def test_numbers_of_numpy_are_numbers():
         model.set_params(class_weight={np.int64(1): kind(2.0)}, ledger=Ledger()).fit(X, y)
     PrivateRidge(epsilon, delta, data_norm=epsilon, label_bound=epsilon, ledger=Ledger()).fit(X, y)
     logistic(ledger=Ledger()).fit(changed(X, (3, 1), decimal.Decimal("0.5")), y)
-    steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic()]
+    steps = [PrivateStandardScaler(bounds=(np.zeros(3), np.ones(3))), logistic(class_weight="balanced")]
     private_pipeline(steps, epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)
 
 
@@ -214,8 +215,9 @@ def test_enormous_epsilons_are_taken_in_silence(epsilon):
     X, y = data(400)
     with np.testing.assert_no_warnings():
         for delta in (0.0, 1e-6):
-            model = logistic(epsilon=epsilon, delta=delta, ledger=Ledger()).fit(X, y)
-            assert 0.99 * epsilon <= model.guarantee_.epsilon(delta) <= epsilon
+            for weights in (None, "balanced"):
+                model = logistic(epsilon=epsilon, delta=delta, class_weight=weights, ledger=Ledger()).fit(X, y)
+                assert 0.99 * epsilon <= model.guarantee_.epsilon(delta) <= epsilon
         PrivateRidge(epsilon, data_norm=2.0, label_bound=1.0, ledger=Ledger()).fit(X, y)
     if epsilon < 1e3:  # beyond that no contract is stated for what a scaler's sampler may be off by
         steps = [PrivateStandardScaler(bounds=(0, 1)), logistic()]

@@ -1,4 +1,4 @@
-"""Weights and the line between two classes: what one record can move, what is spent, what it is for."""
+"""Weights, class counts and the line between two classes: what one record can move, what is spent, what it is for."""
 
 from functools import partial
 
@@ -12,19 +12,22 @@ from tacit.accounting.composition import joint
 from tacit.accounting.curves import Gaussian
 from tacit.accounting.guarantee import Relation
 from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
+from tacit.errors import InvalidInput
 from tacit.estimators import (
     Ledger,
+    PrivacyWarning,
     PrivateLogisticRegression,
     PrivateRidge,
 )
 from tacit.estimators.budget import (
     STEPS,
     NoisyCounts,
+    class_counts,
     divided,
     line_is_audible,
     matched_line,
 )
-from tacit.estimators.records import WeightedHingeLoss, WeightedLogisticLoss
+from tacit.estimators.records import WeightedHingeLoss, WeightedLogisticLoss, clipped_weights, relative_weights
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
 from tacit.noise.randomness import Randomness
 
@@ -76,24 +79,60 @@ def test_linked_accounting_covers_every_weight():
 
 @pytest.mark.parametrize("kind", [*CLASSIFIERS, PrivateRidge])
 @pytest.mark.parametrize("relation", ["replace", "zero-out"])
-def test_no_record_moves_the_model_by_more_than_the_bound(kind, relation):
-    """With the same noise, minimisers of neighbours are at most 2 G/lambda apart: strong convexity."""
+def test_no_weight_moves_the_model_by_more_than_the_bound(kind, relation):
+    """With the same noise, minimisers of neighbours are at most G/lambda, or twice that, apart: strong convexity."""
     stream = Randomness.replayable(4).stream("data")
     X, y = stream.standard_normal((60, 3)), stream.integers(0, 2, 60)
+    weights = 5 * stream.uniform(size=60)
     ridge, steep = 5.0, 0.5 if kind is PrivateRidge else 1.0
-    options = {"algorithm": "objective", "regularisation": ridge, "relation": relation}
-    weights = {"class_weight": {0: 0.9, 1: 1e9}}
-    options |= {"label_bound": 1.0} if kind is PrivateRidge else {"threshold": "zero", "classes": [0, 1], **weights}
+    options = {"algorithm": "objective", "regularisation": ridge, "weight_bound": 2.0, "relation": relation}
+    options |= {"label_bound": 1.0} if kind is PrivateRidge else {"threshold": "zero", "classes": [0, 1]}
 
-    def fitted(row, label):
-        rows, labels = X.copy(), y.copy()
-        rows[7], labels[7] = row, label
+    def fitted(row, label, weight):
+        rows, labels, heavy = X.copy(), y.copy(), weights.copy()
+        rows[7], labels[7], heavy[7] = row, label, weight
         found = kind(1.0, data_norm=1.0, random_state=SOURCE, ledger=Ledger(), **options)
-        found.fit(rows, labels)
+        found.fit(rows, labels, sample_weight=heavy)
         return np.append(np.ravel(found.coef_), np.ravel(found.intercept_) / 0.35)
 
-    apart = np.linalg.norm(fitted(1e3 * X[7], 1) - fitted(1e3 * X[7], 0))
-    assert 0.1 * steep / ridge < apart <= 2 * steep / ridge + 1e-3
+    nothing = fitted(X[7], y[7], 0.0)
+    others = [fitted(1e3 * X[7], 1, 1e9), fitted(1e3 * X[7], 0, 1e9), fitted(X[8], 1, -4.0)]
+    assert max(np.linalg.norm(other - nothing) for other in others) <= steep / ridge + 1e-3
+    apart = np.linalg.norm(others[0] - others[1])
+    assert 0.3 * steep / ridge < apart <= 2 * steep / ridge + 1e-3
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_array])
+def test_a_weight_changes_nothing_about_other_records(make):
+    """Long rows with small targets, which one record of another weight had let be clipped before the products."""
+    rows = make(10 * Randomness.replayable(5).stream("data").standard_normal((300, 3)))
+    found = []
+    for last in (1.0, 0.0, 1 - 1e-9):
+        fitted = PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
+        fitted._set_bounds(rows, np.full(300, 0.1))
+        found.append(fitted._weighted(rows, np.full(300, 0.1), np.append(np.ones(299), last)))
+    table, targets = ([part[place] for part in found] for place in (0, 1))
+    for other, target in zip(table[1:], targets[1:], strict=True):
+        assert abs(other - table[0])[:-1].max() == 0
+        assert np.array_equal(target[:-1], targets[0][:-1])
+
+
+def test_weights_are_clipped_and_read_off_with_a_warning():
+    assert clipped_weights(np.array([-1.0, 0.5, 3.0, 1e300]), 2.0).tolist() == [0.0, 0.25, 1.0, 1.0]
+    assert clipped_weights(np.array([5e-324]), 1e300).max() <= 1.0
+    X, y = few_positives(400, 3)
+    heavy = np.where(np.arange(400) == 5, 1e9, 2.0)
+    fits = [
+        model(weight_bound=2.0).fit(X, y, sample_weight=given).coef_ for given in (heavy, np.full(400, 2.0), 2.0, None)
+    ]
+    assert all(np.array_equal(fits[0], other) for other in fits[1:])
+    with pytest.warns(PrivacyWarning, match="weight_bound was read"):
+        model().fit(X, y, sample_weight=heavy)
+    for bad in (np.ones(3), np.full(400, np.nan), np.ones((400, 2)), ["x"] * 400):
+        with pytest.raises(InvalidInput, match="one finite number") as caught:
+            model(weight_bound=1.0).fit(X, y, sample_weight=bad)
+        assert caught.value.__cause__ is None
+    assert relative_weights("x", None, None, 2).tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e308])
@@ -102,14 +141,19 @@ def test_no_record_moves_the_model_by_more_than_the_bound(kind, relation):
 def test_settings_of_numpy_change_no_weighted_fit(kind, scale, make, algorithm):
     """Whether something under- or overflows depends on the data, and no error may tell."""
     X, y = few_positives(400, 3)
-    rows = make(np.sign(X) * scale)
-    weights = {} if kind is PrivateRidge else {"class_weight": {0: 1e-9, 1: 1.0}}
-    target = np.where(y > 0, 1.0, -5e-324) if kind is PrivateRidge else y
+    rows, weights = make(np.sign(X) * scale), np.where(y > 0, 1e300, 5e-324)
+    declared = {} if kind is PrivateRidge else {"class_weight": {0: 1e-9, 1: 1.0}}
     fits = []
     for setting in ("ignore", "raise"):
         with np.errstate(all=setting):
-            fits.append(private(kind, 3.0, algorithm=algorithm, **weights).fit(rows, target).coef_)
+            fitted = private(kind, 3.0, algorithm=algorithm, weight_bound=1e50, **declared)
+            fits.append(fitted.fit(rows, y, sample_weight=weights).coef_)
     assert np.array_equal(*fits)
+
+
+def test_passes_in_parts_count_no_classes():
+    with pytest.raises(InvalidInput, match="dictionary"):
+        model(class_weight="balanced", horizon=400).partial_fit(*few_positives(400, 3))
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -121,15 +165,17 @@ def test_few_positives_are_found(kind, delta):
         "zero": {"threshold": "zero"},
         "matched": {},
         "declared": {"class_weight": {0: 1, 1: 19}},
+        "balanced": {"class_weight": "balanced"},
     }.items():
         fitted = private(kind, delta=delta, **options).fit(X, y)
         scores[name] = balanced_accuracy_score(y, fitted.predict(X))
         assert fitted.guarantee_.epsilon(delta) <= 1.0
         assert fitted.public_guarantee(len(X), 10).epsilon(delta) == fitted.guarantee_.epsilon(delta)
         assert ("threshold between the classes" in fitted.guarantee_.released) == (name != "zero")
+        assert ("noisy class counts" in fitted.guarantee_.released) == (name == "balanced")
     assert scores["zero"] < 0.65
     assert scores["matched"] > 0.7
-    assert scores["declared"] > 0.8
+    assert min(scores["declared"], scores["balanced"]) > 0.8
 
 
 @pytest.mark.parametrize("kind", CLASSIFIERS)
@@ -160,10 +206,25 @@ def test_several_classes_take_weights():
 
 @pytest.mark.parametrize("pure", [False, True])
 @pytest.mark.parametrize("relation", list(Relation))
-def test_one_record_moves_the_line_by_what_is_charged(pure, relation, monkeypatch):
+def test_one_record_moves_counts_by_what_is_charged(pure, relation, monkeypatch):
     """By brute force over neighbours; the largest move is reached."""
-    line, seen = NoisyCounts(0.1, relation.sides, pure), []
+    between = relation.sides if pure else np.sqrt(relation.sides)
+    noise, seen = NoisyCounts(0.5, between, pure), []
     monkeypatch.setattr(NoisyCounts, "release", lambda self, sums, *_: seen.append(sums) or sums / self.units)
+    norm = 1 if pure else 2
+    absent = np.zeros(3, dtype=int)
+    counted = [class_counts(noise, np.array([code]), 3, SOURCE) for code in range(3)] + [absent]
+    whole = [*seen, absent]
+    moves = [
+        np.linalg.norm(a - b, norm)
+        for i, a in enumerate(whole)
+        for j, b in enumerate(whole)
+        if relation is Relation.REPLACE or 3 in (i, j)
+    ]
+    assert max(moves) == pytest.approx(between * noise.units)
+    assert counted[1].tolist() == [0.0, 1.0, 0.0]
+    line = NoisyCounts(0.1, relation.sides, pure)
+    seen.clear()
     for score in (-5.0, 5.0):
         for positive in (0, 1):
             for weight in (0.0, 0.3, 1.0, 1.0 + 1e-9):
@@ -187,17 +248,21 @@ def test_the_line_stays_between_zero_and_the_intercept():
 
 def test_what_is_beside_the_model_is_paid_for():
     made = model()
-    for delta in (1e-6, 0.0):
-        made.delta = delta
-        plan = divided(
-            1.0, delta, Relation.REPLACE, lambda e: made._objective_plan(made._loss(1.0), 5000, 4, 1, e), line=True
-        )
-        assert 0.99 < plan.guarantee.epsilon(delta) <= 1.0
-        if delta == 0:
-            assert plan.model.curve.pure() + plan.line.privacy * STEPS <= 1.0
-        else:
-            whole = joint([plan.model.curve, Gaussian(plan.line.privacy * np.sqrt(STEPS))])
-            assert whole.epsilon(delta) <= plan.guarantee.epsilon(delta) * (1 + 1e-9)
+    for counts, line in ((True, False), (False, True), (True, True)):
+        for delta in (1e-6, 0.0):
+            made.delta = delta
+            plan = divided(
+                1.0, delta, Relation.REPLACE, lambda e: made._objective_plan(made._loss(1.0), 5000, 4, 1, e),
+                classes=2, counts=counts, line=line,
+            )  # fmt: skip
+            assert 0.99 < plan.guarantee.epsilon(delta) <= 1.0
+            sides = [part.privacy * (times if delta == 0 else np.sqrt(times)) for part, times in
+                     ((plan.counts, 1), (plan.line, STEPS)) if part is not None]  # fmt: skip
+            if delta == 0:
+                assert plan.model.curve.pure() + sum(sides) <= 1.0
+            else:
+                whole = joint([plan.model.curve, Gaussian(float(np.hypot.reduce(sides)))])
+                assert whole.epsilon(delta) <= plan.guarantee.epsilon(delta) * (1 + 1e-9)
     assert line_is_audible(1.0, 1e-6, Relation.REPLACE, 5000)
     assert not line_is_audible(1.0, 1e-6, Relation.REPLACE, 200)
     assert not line_is_audible(0.1, 0.0, Relation.REPLACE, 10_000)

@@ -43,10 +43,10 @@ Y = np.array([0, 1, 0, 1] * 5)
 SHARED = {"epsilon": 1.0, "delta": 1e-6, "relation": one_of("replace", "zero-out"), "random_state": 0}
 MODEL = {
     **SHARED, "data_norm": 1.0, "algorithm": one_of("auto", "objective", "one-pass"), "fit_intercept": True,
-    "regularisation": None, "horizon": None,
+    "regularisation": None, "horizon": None, "weight_bound": None,
 }  # fmt: skip
 CLASSIFIER = {
-    **MODEL, "class_weight": one_of(None, {0: 1.0, 1: 2.0}), "threshold": one_of("matched", "zero"),
+    **MODEL, "class_weight": one_of(None, "balanced", {0: 1.0, 1: 2.0}), "threshold": one_of("matched", "zero"),
 }  # fmt: skip
 ESTIMATORS = {
     PrivateLogisticRegression: CLASSIFIER,
@@ -138,6 +138,14 @@ def test_pipelines(arguments):
     if pipeline is not REFUSED and fit(pipeline, X, Y) is not REFUSED:
         assert pipeline.guarantee_.epsilon(arguments["delta"]) <= arguments["epsilon"] * (1 + 1e-6)
         assert len(pipeline.predict(X)) == len(X)
+
+
+@examples(8)
+@given(weights=odd_arrays(columns=4, dimensions=(1,)))
+def test_weights(weights):
+    model = PrivateLinearSVC(data_norm=1.0, classes=[0, 1], weight_bound=1.0, random_state=0, ledger=Ledger())
+    fit(model, X, Y, weights)
+    assert fit(model, X, Y, np.ones(len(Y))) is not REFUSED
 
 
 STATISTICS = {

@@ -1,9 +1,10 @@
-"""Planted bugs in what estimators do around a model: weights, sparse rows, both statistics."""
+"""Planted bugs in what estimators do around a model: weights, counts beside it, sparse rows, both statistics."""
 
 from __future__ import annotations
 
 from math import fsum, sqrt
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from scipy import sparse
@@ -14,10 +15,13 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, scoring, statistics
+from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
 from tacit.estimators import linear_model as base
 from tacit.estimators import records as sparse_rows
+from tacit.estimators import records as weights
+from tacit.estimators.budget import NoisyCounts
 from tacit.losses import loss as loss_base
+from tacit.losses.loss import LinkLoss
 from tacit.noise.randomness import Randomness
 
 _ROWS = Randomness.replayable(4).stream("data").standard_normal((60, 3))
@@ -38,6 +42,17 @@ def _model(**options: Any) -> PrivateLogisticRegression:
 
 def _moved(first: Any, second: Any) -> float:
     return float(np.linalg.norm(first.coef_ - second.coef_))
+
+
+def heavy_record() -> Finding:
+    """With the same noise, one record moves the minimiser by at most 2 G/lambda, whatever its weight."""
+    fits = []
+    for label in (0, 1):
+        labels, heavy = _LABELS.copy(), np.ones(60)
+        labels[7], heavy[7] = label, 50.0
+        model = _model(regularisation=_RIDGE, weight_bound=1.0, threshold="zero")
+        fits.append(model.fit(_ROWS, labels, sample_weight=heavy))
+    return _finding("one heavy record", _moved(*fits), 2 / _RIDGE + 1e-5)
 
 
 def long_sparse_record() -> Finding:
@@ -76,6 +91,26 @@ def repeated_entries() -> Finding:
     return _finding("one record with repeated entries", float(np.linalg.norm(SHRUNK * row)), 1.0)
 
 
+def counts_released() -> Finding:
+    """What all counts of a fit cost, mu of each added up in squares, against what the contract has for them."""
+    spent, honest = [], NoisyCounts.release
+
+    def noted(self: NoisyCounts, *given: Any) -> Any:
+        spent.append(self.privacy**2)
+        return honest(self, *given)
+
+    model = _model(algorithm="objective", class_weight="balanced", threshold="zero")
+    plans, planned = [], type(model)._fit_plan
+
+    def kept(self: Any, *given: Any) -> Any:
+        plans.append(planned(self, *given))
+        return plans[-1]
+
+    with mock.patch.object(type(model), "_fit_plan", kept), mock.patch.object(NoisyCounts, "release", noted):
+        model.fit(_ROWS, _LABELS)
+    return _finding("counts of one fit", sum(spent), plans[-1].counts.privacy ** 2 * (1 + 1e-9))
+
+
 def statistics_noise() -> Finding:
     """The largest move of both statistics over the noise, against mu."""
     units, mu = 2**20, gaussian_mu(1.0, 1e-6)
@@ -89,10 +124,32 @@ def statistics_noise() -> Finding:
     return _finding("both statistics together", mu * moved / charged, mu * (1 + 1e-9))
 
 
+def weight_of_one() -> Finding:
+    """How far the rows of others move if one record of sixty long ones weighs a little less."""
+    found, target = [], np.full(60, 0.1)
+    for last in (1.0, 0.99):
+        model = ridge.PrivateRidge(data_norm=1.0, label_bound=1.0, weight_bound=1.0, ledger=Ledger())
+        model._set_bounds(100 * _ROWS, target)
+        found.append(model._weighted(100 * _ROWS, target, np.append(np.ones(59), last))[0][:-1])
+    return _finding("one lighter record", float(np.linalg.norm(found[1] - found[0])), 0.02)
+
+
+@around
+def _unclipped_if_all_weigh_one(honest: Any, self: Any, features: Any, target: Any, given: Any) -> Any:
+    if (given == 1.0).all():
+        return self._augmented(features, self.data_norm_), self._in_units(target)
+    return honest(self, features, target, given)
+
+
 @around
 def _one_after_the_other(honest: Any, rows: Any) -> Any:
     table = rows if isinstance(rows, np.ndarray) else rows.toarray()
     return np.sqrt(np.cumsum(table**2, axis=1)[:, -1])
+
+
+@around
+def _twice(honest: Any, noise: Any, codes: Any, classes: int, source: Any) -> Any:
+    return (honest(noise, codes, classes, source) + honest(noise, codes, classes, source.child("again"))) / 2
 
 
 def _moved_by(name: str, delta: float = 1e-6, relation: str = "replace") -> Any:
@@ -159,6 +216,22 @@ CONTROLS = (
         by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
                 "accuracy", np.ones(2)),
         row=rows.STATISTICS,
+    ),
+    Control(
+        "weights above their bound are not clipped", "estimators",
+        both(
+            swap(weights, "clipped_weights", lambda honest: lambda given, bound: given / bound),
+            swap(LinkLoss, "clip_labels", lambda honest: lambda self, labels: labels),  # which would clip them as well
+        ),
+        heavy_record,
+    ),
+    Control(
+        "rows are clipped before their products only if some weight is not 1", "estimators",
+        swap(ridge.PrivateRidge, "_weighted", _unclipped_if_all_weigh_one), weight_of_one,
+    ),
+    Control(
+        "class counts are released twice and paid for once", "estimators",
+        swap(classifier, "class_counts", _twice), counts_released,
     ),
     Control(
         "sparse rows are not clipped", "estimators",

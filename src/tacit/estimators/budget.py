@@ -1,7 +1,7 @@
 """What one fit releases beside its model, and how it divides its budget: public numbers only, one contract.
 
-The line between two classes takes a small share of epsilon. With Gaussian noise shares are cheap: mu^2 add up, so that
-5% of epsilon is about a tenth of mu^2. A pure share is twice as large.
+Class counts and the line between two classes take a small share of epsilon each. With Gaussian noise shares are cheap:
+mu^2 add up, so that 5% of epsilon is about a tenth of mu^2. Pure shares are twice as large.
 
 Sums are integers, and so is the noise: a release is exact, up to the slack of Gaussian draws. A record moves a vector
 of counts of disjoint classes by 1 (zero-out), or by sqrt(2) in l2 and 2 in l1 (replacement); one number
@@ -127,6 +127,12 @@ class NoisyCounts:
         return laplace_rate(self.privacy, ceil(self.reach) * self.units)
 
 
+def class_counts(noise: NoisyCounts, codes: IntArray, classes: int, source: Randomness) -> FloatArray:
+    """The noisy number of records of each class."""
+    sums = np.bincount(codes, minlength=classes).astype(np.int64) * noise.units
+    return noise.release(sums, source, "class counts")
+
+
 def matched_line(
     noise: NoisyCounts,
     scores: FloatArray,
@@ -146,7 +152,7 @@ def matched_line(
 
 
 SHARE = 0.05
-"""The share of epsilon that the line between two classes may spend."""
+"""The share of epsilon that class counts, and that the line between two classes, may spend."""
 PURE_SHARE = 0.1
 """The same if delta is 0."""
 # Beyond this share of the records the noise of a count tells nothing about the line.
@@ -164,11 +170,13 @@ class FitPlan:
     Attributes:
         model: the plan of the model.
         guarantee: the contract of everything together.
+        counts: the noise of the class counts (None: they are not asked for).
         line: the noise of one count of the search for the line (None: it stays where it is).
     """
 
     model: ModelPlan
     guarantee: Guarantee
+    counts: NoisyCounts | None = None
     line: NoisyCounts | None = None
 
 
@@ -185,46 +193,62 @@ def divided(
     relation: Relation,
     model_at: Callable[[float], ModelPlan],
     *,
+    classes: int,
+    counts: bool,
     line: bool,
 ) -> FitPlan:
     """The plan of a fit within the budget; `model_at` gives the model's plan at an epsilon."""
-    if not line:
+    parts = counts + line
+    if not parts:
         model = model_at(epsilon)
         return FitPlan(model, model.guarantee)
-    model = model_at(epsilon * (1 - (SHARE if delta > 0 else PURE_SHARE)))
-    mu = largest_mu(model.curve, epsilon, delta) if delta > 0 else None
+    model = model_at(epsilon * (1 - parts * (SHARE if delta > 0 else PURE_SHARE)))
+    draws = counts * classes + line * STEPS
+    mu = largest_mu(model.curve, epsilon, delta, draws) if delta > 0 else None
+    pure = mu is None
     if mu is None:
-        whole, noise = (epsilon - model.curve.epsilon(delta)) * _ROUNDED, "geometric"
-        curve, numerics = compose([model.curve, Pure(whole)], [delta, 0.0]), EXACT
-        step = whole / STEPS * _ROUNDED
+        each = (epsilon - model.curve.epsilon(delta)) / parts * _ROUNDED
+        beside: Curve = Pure(each * parts)
+        curve, numerics = compose([model.curve, beside], [delta, 0.0]), EXACT
+        step = each / STEPS * _ROUNDED
     else:
-        beside, numerics = statistics_curve(mu, STEPS)
-        curve, noise = joint([model.curve, beside]), "Gaussian"
-        step = mu * _ROUNDED / sqrt(STEPS) * _ROUNDED
-    told = model.guarantee
-    guarantee = replace(
-        told,
-        curve=curve,
-        at_delta=delta,
-        released=f"{told.released}; the threshold between the classes",
-        theorem=f"{told.theorem}; {noise} mechanism on counts",
-        numerics=composed_numerics([told.numerics, numerics]),
+        beside, numerics = statistics_curve(mu, draws)
+        curve = joint([model.curve, beside])
+        each = mu / sqrt(parts) * _ROUNDED
+        step = each / sqrt(STEPS) * _ROUNDED
+    between = relation.sides if pure else sqrt(relation.sides)
+    names = ["noisy class counts"] * counts + ["the threshold between the classes"] * line
+    return FitPlan(
+        model,
+        _together(model.guarantee, curve, delta, numerics, names, "geometric" if pure else "Gaussian"),
+        NoisyCounts(each, between, pure) if counts else None,
+        NoisyCounts(step, relation.sides, pure) if line else None,
     )
-    return FitPlan(model, guarantee, NoisyCounts(step, relation.sides, pure=mu is None))
 
 
 @lru_cache(maxsize=128)
-def largest_mu(model: Curve, epsilon: float, delta: float) -> float | None:
+def largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float | None:
     """What the model leaves to counts (None: at an enormous epsilon nobody can tell, and pure noise adds up)."""
 
     def cost(mu: float) -> float:
-        return joint([model, statistics_curve(mu, STEPS)[0]]).delta(epsilon)
+        return joint([model, statistics_curve(mu, draws)[0]]).delta(epsilon)
 
     high = gaussian_mu(epsilon, delta)
     try:
         return largest(cost, delta, 1e-3 * high, high, 1e-2)
     except PrivacyError:
         return None
+
+
+def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, names: list[str], noise: str) -> Guarantee:
+    return replace(
+        model,
+        curve=curve,
+        at_delta=delta,
+        released=f"{model.released}; {'; '.join(names)}",
+        theorem=f"{model.theorem}; {noise} mechanism on counts",
+        numerics=composed_numerics([model.numerics, numerics]),
+    )
 
 
 def statistics_guarantee(

@@ -26,6 +26,7 @@ from tacit.errors import InvalidInput
 from tacit.estimators.budget import (
     FitPlan,
     ModelPlan,
+    class_counts,
     divided,
     line_is_audible,
     matched_line,
@@ -36,11 +37,13 @@ from tacit.estimators.linear_model import PrivateLinearModel, descent_plan
 from tacit.estimators.records import (
     WeightedHingeLoss,
     WeightedLogisticLoss,
+    balanced_class_weights,
     check_class_weight,
     class_labels,
     clipped_rows,
     is_sparse,
     public_class_weights,
+    relative_weights,
 )
 from tacit.losses.loss import LinkLoss, RowLoss
 from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
@@ -81,20 +84,22 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         super()._check_parameters()
         owner = type(self).__name__
         check_class_weight(owner, self.class_weight)
-        if self.classes is not None and self.class_weight is not None:
+        if self.classes is not None and not isinstance(self.class_weight, str | None):
             public_class_weights(owner, self.class_weight, class_labels(self.classes))
         check_choice(owner, "threshold", self.threshold, THRESHOLDS)
 
-    def fit(self, X: Any, y: Any) -> PrivateLinearClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
             X: rows of features, dense or sparse (CSR).
             y: class labels.
+            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         self._begin()
         features, labels = self._validated(X, y)
         codes = self._encode(labels, self.classes)
+        weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, len(codes))
         self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
         self.algorithm_ = self._chosen_algorithm(rows.shape[0] * rows.shape[1], is_sparse(rows), count)
@@ -106,14 +111,16 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if isinstance(plan.model, ObjectivePerturbation):
             self.excess_risk_ = float(plan.model.regret_bound)
         source = charged(self, plan.guarantee)
-        self._fit_within(plan, features, rows, codes, source)
+        self._fit_within(plan, features, rows, codes, weights, source)
         return self
 
     @np.errstate(all="ignore")  # whether something underflows depends on the data
-    def _fit_within(self, plan: FitPlan, features: Any, rows: Any, codes: IntArray, source: Randomness) -> None:
+    def _fit_within(
+        self, plan: FitPlan, features: Any, rows: Any, codes: IntArray, weights: FloatArray, source: Randomness
+    ) -> None:
         """All that looks at the data, after it was paid for."""
         count = len(self.classes_)
-        weights = self._declared_weights()[codes]
+        weights = weights * self._class_weights(plan, codes, source)[codes]
         if isinstance(plan.model, ObjectivePerturbation):
             targets = [np.where(codes == k, weights, -weights) for k in (range(count) if count > 2 else (1,))]
             models = self._minimisers(plan.model, self._loss(self.data_norm_), rows, targets, source)
@@ -130,19 +137,23 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.threshold_ = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
 
     @available_if(has_horizon)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> PrivateLinearClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Continue one private pass over the `horizon` records that were declared; every model on the way is private.
 
         Args:
             X: the next rows of features, dense or sparse (CSR).
             y: their labels.
             classes: all class labels; needed at the first call unless the estimator declares them.
+            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         horizon = check_integer(type(self).__name__, "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
+        if isinstance(self.class_weight, str):
+            raise InvalidInput("partial_fit takes class_weight as a dictionary: it cannot count classes beforehand.")
         features, labels = self._validated(X, y, reset=first)
         declared = self.classes if classes is None else classes
+        weights = relative_weights(type(self).__name__, sample_weight, self.weight_bound, features.shape[0])
         if first:
             self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         codes = self._encode(labels, declared if first else self.classes_)
@@ -152,7 +163,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.algorithm_ = "one-pass"
             self._pass = self._begun(self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon))
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
-            columns = self._pass_columns(codes, self._declared_weights()[codes], count)
+            columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
             self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
         return self
 
@@ -183,6 +194,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.delta,
             relation,
             model_at,
+            classes=count,
+            counts=isinstance(self.class_weight, str),
             line=line and line_is_audible(self.epsilon, self.delta, relation, records),
         )
 
@@ -190,8 +203,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         loss = self._loss(norm) if count == 2 else self._joint_loss(norm, count)
         return self._one_pass_plan(loss, records, width if count == 2 else width * count, norm, epsilon)
 
+    def _class_weights(self, plan: FitPlan, codes: IntArray, source: Randomness) -> FloatArray:
+        """The weight of each class over the largest of them: declared, or from noisy counts."""
+        if plan.counts is None:
+            return self._declared_weights()
+        counts = class_counts(plan.counts, codes, len(self.classes_), source)
+        return balanced_class_weights(counts, plan.counts.deviation)
+
     def _declared_weights(self) -> FloatArray:
-        """The weight of each class over the largest of them."""
         if self.class_weight is None:
             return np.ones(len(self.classes_))
         return public_class_weights(type(self).__name__, self.class_weight, self.classes_)
@@ -240,7 +259,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"Labels of {type(self).__name__} must be among its classes; the one of row {row} is not."
             )
         self.classes_ = classes
-        self._declared_weights()  # names that are no classes are refused before anything is spent
+        if not isinstance(self.class_weight, str):
+            self._declared_weights()  # names that are no classes are refused before anything is spent
         return np.asarray(np.searchsorted(classes, labels), dtype=np.int64)
 
     @staticmethod
@@ -267,7 +287,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         delta: failure probability; 0 for pure privacy.
         data_norm: public bound on the norm of a row; longer rows are scaled down.
         classes: all class labels.
-        class_weight: a dictionary of public weights.
+        class_weight: a dictionary of public weights, or "balanced": in inverse proportion to noisy class counts, which
+            take 5% of epsilon (a tenth if pure).
+        weight_bound: public bound on `sample_weight`; larger weights are clipped, negative ones to 0.
         threshold: "matched": of two classes, `predict` uses the margin `threshold_` at which predicted positives match
             actual positives. Matching takes 5% of epsilon (a tenth if pure), and nothing in one pass or with too few
             rows. "zero": `threshold_` is 0. Probabilities and margins are those of the model either way.

@@ -57,6 +57,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
     delta: float = 1e-6
     _: KW_ONLY
     data_norm: float | None = None
+    weight_bound: float | None = None
     algorithm: str = "auto"
     fit_intercept: bool = True
     regularisation: float | None = None
@@ -82,6 +83,8 @@ class PrivateLinearModel(Exported, BaseEstimator):
             check_positive(owner, "data_norm", self.data_norm)
         if self.regularisation is not None:
             check_positive(owner, "regularisation", self.regularisation)
+        if self.weight_bound is not None:
+            check_positive(owner, "weight_bound", self.weight_bound)
         if self.horizon is not None:
             check_integer(owner, "horizon", self.horizon)
         check_ledger(owner, self.ledger)

@@ -1,16 +1,16 @@
-"""Records as models take them: checked, weighted by class, and rows of a table, dense or sparse (CSR).
+"""Records as models take them: checked, weighted, and rows of a table, dense or sparse (CSR).
 
-A weight w, declared for a class, multiplies a record's loss. Weights are divided by the largest of them, so that they
-lie in [0, 1], where the losses keep their constants, and the label still fixes the sign of the slope. Where slope and
-curvature are linked (the logistic loss) a weight is covered as a shorter row is: with b = w a the curvature
-4 b (1 - a) c is largest at w = 1. So weights cost no privacy. Losses of two classes take y in [-1, 1]: the class
-sign(y) with weight |y|.
+A weight w in [0, w_max] multiplies a record's loss. Weights are divided by w_max, so that they lie in [0, 1], where the
+losses keep their constants, and the label still fixes the sign of the slope. Where slope and curvature are linked (the
+logistic loss) a weight is covered as a shorter row is: with b = w a the curvature 4 b (1 - a) c is largest at w = 1. So
+weights cost no privacy. Losses of two classes take y in [-1, 1]: the class sign(y) with weight |y|.
 
 Nothing here makes a sparse table dense, but for a part of bounded size at a time.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +21,9 @@ from scipy.special import expit
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from tacit.errors import InvalidInput
+from tacit.estimators.ledger import PrivacyWarning
 from tacit.losses.loss import LogisticLoss, SmoothedHingeLoss, clip_factors, clip_rows, row_norms
-from tacit.validation import FloatArray, check_number, invalid
+from tacit.validation import FloatArray, check_number, check_positive, invalid
 
 # Errors that name shapes, types and features. Others quote a cell, or print the whole array.
 _WITHOUT_VALUES = (
@@ -133,13 +134,20 @@ def norms_of(rows: Any) -> FloatArray:
         return np.asarray(np.sqrt(squares) * size)
 
 
+def scaled_rows(rows: Any, factors: FloatArray) -> Any:
+    """Each row times its factor."""
+    if not is_sparse(rows):
+        return rows * factors[:, None]
+    data = rows.data * np.repeat(factors, np.diff(rows.indptr))
+    return sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+
+
 def clipped_rows(rows: Any, norm: float) -> Any:
     """Rows scaled down to at most this norm; sparse ones are `canonical`."""
     if not is_sparse(rows):
         return clip_rows(rows, norm)
     with np.errstate(all="ignore"):
-        data = rows.data * np.repeat(clip_factors(norms_of(rows), norm), np.diff(rows.indptr))
-    return sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+        return scaled_rows(rows, clip_factors(norms_of(rows), norm))
 
 
 def with_constant(rows: Any, constant: float) -> Any:
@@ -188,12 +196,40 @@ class WeightedHingeLoss(SmoothedHingeLoss):
         return np.asarray(np.abs(labels) * super().curvature(margins, np.sign(labels)))
 
 
-def check_class_weight(owner: str, given: Any) -> None:
-    """Refuse what is neither None nor a dictionary of positive numbers."""
+def relative_weights(owner: str, given: Any, bound: float | None, records: int) -> FloatArray:
+    """Weights over their public bound (None: the largest weight, with a warning), clipped to [0, 1]; or ones."""
     if given is None:
+        return np.ones(records)
+    try:
+        weights = np.array(given, dtype=np.float64)
+        weights = np.full(records, float(weights)) if weights.ndim == 0 else weights
+        fine = weights.shape == (records,) and bool(np.isfinite(weights).all())
+    except (TypeError, ValueError, OverflowError):
+        fine = False
+    if not fine:
+        raise InvalidInput(f"The sample_weight of {owner} must be one finite number for each of the {records} rows.")
+    if bound is None:
+        warnings.warn(
+            "weight_bound was read off the data, which the guarantee does not cover: declare it.",
+            PrivacyWarning,
+            stacklevel=4,
+        )
+        bound = max(float(np.max(weights, initial=0.0)), 1e-300)
+    return clipped_weights(weights, bound)
+
+
+@np.errstate(all="ignore")  # whether something underflows depends on the data
+def clipped_weights(weights: FloatArray, bound: float) -> FloatArray:
+    """Weights clipped to [0, bound], over the bound: no record counts for more than 1."""
+    return np.asarray(np.clip(np.clip(weights, 0.0, bound) / bound, 0.0, 1.0))
+
+
+def check_class_weight(owner: str, given: Any) -> None:
+    """Refuse what is neither None, "balanced" nor a dictionary of positive numbers."""
+    if given is None or (isinstance(given, str) and given == "balanced"):
         return
     if not isinstance(given, Mapping) or not given:
-        raise invalid(owner, "class_weight", "None or a dictionary of public weights", given)
+        raise invalid(owner, "class_weight", "None, 'balanced' or a dictionary of public weights", given)
     for weight in given.values():
         check_number(owner, "class_weight", weight, above=0.0)
 
@@ -206,3 +242,12 @@ def public_class_weights(owner: str, given: Mapping[Any, float], classes: Any) -
         raise InvalidInput(f"The 'class_weight' of {owner} names {unknown[0]!r}, which is not among its classes.")
     weights = np.array([float(given.get(label, 1.0)) for label in classes.tolist()])
     return np.asarray(weights / weights.max())
+
+
+def balanced_class_weights(counts: FloatArray, deviation: float) -> FloatArray:
+    """Weights in inverse proportion to noisy counts, over the largest of them.
+
+    A count below twice its noise cannot be told from the noise.
+    """
+    known = np.maximum(counts, max(1.0, 2 * check_positive("balanced_class_weights", "deviation", deviation)))
+    return np.asarray(known.min() / known)

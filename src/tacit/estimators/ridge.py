@@ -19,7 +19,7 @@ from tacit.estimators.budget import warn_if_useless
 from tacit.estimators.classifier import has_horizon
 from tacit.estimators.ledger import charged
 from tacit.estimators.linear_model import PrivateLinearModel, objective_plan
-from tacit.estimators.records import clipped_rows
+from tacit.estimators.records import clipped_rows, relative_weights, scaled_rows
 from tacit.losses.loss import HuberLoss
 from tacit.validation import FloatArray, check_integer, check_positive
 
@@ -51,17 +51,19 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     # Predictions of targets within [-1, 1] need no larger margins.
     _largest_margin: ClassVar[float] = 2.0
 
-    def fit(self, X: Any, y: Any) -> PrivateRidge:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateRidge:
         """Train privately; the spending is recorded before the data are used.
 
         Args:
             X: rows of features, dense or sparse (CSR).
             y: targets.
+            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         self._begin()
         features, target = self._validated(X, y, numeric=True)
+        weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
         self._set_bounds(features, target)
-        rows, target = self._clipped(features, target)
+        rows, target = self._weighted(features, target, weights)
         huber, (records, width) = _huber(self.data_norm_), rows.shape
         self.algorithm_, self.excess_risk_ = self._method(), None
         if self.algorithm_ == "objective":
@@ -76,20 +78,22 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         return self
 
     @available_if(has_horizon)
-    def partial_fit(self, X: Any, y: Any) -> PrivateRidge:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateRidge:
         """Continue one private pass (Huber loss) over the declared number of records.
 
         Args:
             X: the next rows of features, dense or sparse (CSR).
             y: their targets.
+            sample_weight: one number for each row, clipped to [0, weight_bound].
         """
         horizon = check_integer("PrivateRidge", "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
         features, target = self._validated(X, y, reset=first, numeric=True)
+        weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
         if first:
             self._set_bounds(features, target)
-        rows, target = self._clipped(features, target)
+        rows, target = self._weighted(features, target, weights)
         self._check_room(len(target), horizon)
         if first:
             self.algorithm_ = "one-pass"
@@ -135,13 +139,18 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self.label_bound_ = self._bound_of("label_bound", self.label_bound, float(np.max(np.abs(target))))
 
     @np.errstate(all="ignore")  # whether something underflows depends on the data
-    def _clipped(self, features: Any, target: FloatArray) -> tuple[Any, FloatArray]:
-        """Rows within their norm, and targets over their bound.
+    def _weighted(self, features: Any, target: FloatArray, weights: FloatArray) -> tuple[Any, FloatArray]:
+        """Rows and targets times the root of the weight: a weighted square is the square of what is scaled.
 
-        Both are clipped first: a quotient that is too large for a float would be refused.
+        Rows are clipped before: a long row of small weight must not count as a full one. All rows are, whatever the
+        weights: one record's weight must not decide how the others are rounded and clipped.
         """
-        rows = clipped_rows(self._augmented(features, self.data_norm_), self.data_norm_)
-        return rows, np.asarray(np.clip(target, -self.label_bound_, self.label_bound_) / self.label_bound_)
+        rows, roots = clipped_rows(self._augmented(features, self.data_norm_), self.data_norm_), np.sqrt(weights)
+        return scaled_rows(rows, roots), self._in_units(target) * roots
+
+    def _in_units(self, target: FloatArray) -> FloatArray:
+        """Targets over their bound, clipped first: a quotient that is too large for a float would be refused."""
+        return np.asarray(np.clip(target, -self.label_bound_, self.label_bound_) / self.label_bound_)
 
     def _publish(self, model: FloatArray) -> None:
         coefficients, intercepts = self._split(model[None, :] * self.label_bound_, self.data_norm_)

@@ -36,7 +36,7 @@ from tacit.accounting.curves import ROUND_UP, Pure
 from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.accounting.rounding import EXACT
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.estimators.budget import NoisyCounts, NoisyStatistics, statistics_guarantee
+from tacit.estimators.budget import NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
 from tacit.estimators.ledger import Ledger, PrivacyWarning, charged
 from tacit.estimators.pipeline import without_words
 from tacit.estimators.published import Exported, Published
@@ -213,8 +213,7 @@ class PrivateHistogram(PrivateStatistic):
         codes, bins = self._codes(X)
         noise = self._noise(sqrt(2) if self._replaced else 1.0, 2.0 if self._replaced else 1.0)
         source = charged(self, self.public_guarantee(len(codes), 1))
-        sums = np.bincount(codes, minlength=bins).astype(np.int64) * noise.units
-        self.counts_ = noise.release(sums, source, "class counts")
+        self.counts_ = class_counts(noise, codes, bins, source)
         self.deviation_ = noise.deviation
         return self
 

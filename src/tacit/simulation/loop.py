@@ -8,6 +8,7 @@ of a round is whether its feedback comes in time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
