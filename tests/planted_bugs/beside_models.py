@@ -178,6 +178,10 @@ CONTROLS = (
         swap(statistics.PrivateStatistic, "_noise", _as_one_column), _moved_by("mean", 0.0), row=rows.STATISTICS,
     ),
     Control(
+        "a histogram pays for one bin where a record leaves another", "estimators",
+        swap(statistics.PrivateStatistic, "_noise", _as_one_column), _moved_by("histogram"), row=rows.STATISTICS,
+    ),
+    Control(
         "every step of a quantile spends the whole budget", "estimators",
         swap(statistics.PrivateStatistic, "_noise", _each_in_full), _moved_by("quantile"), row=rows.STATISTICS,
     ),
@@ -240,6 +244,10 @@ CONTROLS = (
     Control(
         "entries that a sparse row has twice count as two", "estimators",
         swap(sparse_rows, "canonical", lambda honest: lambda rows: rows), repeated_entries,
+    ),
+    Control(
+        "squares of sparse rows are added up one after the other", "estimators",
+        swap(sparse_rows, "norms_of", _one_after_the_other), wide_record,
     ),
     Control(
         "squares of dense rows are added up one after the other", "estimators",

@@ -14,6 +14,7 @@ from tacit.algorithms.bandit import bandit_fw
 from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.algorithms.convex import private_ftrl
 from tacit.algorithms.convex.ctrl import coupled, ctrl
+from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
 from tacit.algorithms.lipschitz import lipschitz_grid
 from tacit.algorithms.lipschitz.lipschitz_grid import Multiscale
 from tacit.algorithms.stochastic import averaged_ftrl
@@ -90,11 +91,24 @@ def integrated(plan: Plan, pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Fin
     )  # fmt: skip
 
 
+def perturbed() -> Finding:
+    """CTRL on an interval, linear losses."""
+    line = Convex(domain=Ball(1), loss=LinearLoss(), horizon=3)
+    return integrated(ctrl.CTRL(line, eta=0.5, sigma=20.0, force=0.3, log_phi=0.1), ((0, 0, 0), (3, 0, 0)))
+
+
 def limited() -> Finding:
     """The same with a limit of one switch, and quiet noise: what is left to hide are the coins."""
     line = Convex(domain=Ball(1), loss=LinearLoss(), horizon=3)
     plan = ctrl.CTRL(line, eta=0.5, sigma=200.0, force=0.1, log_phi=0.005, max_switches=1)
     return integrated(plan, ((0, 0, 0), (3, 0, 0)))
+
+
+def gibbs() -> Finding:
+    """Regularised multiplicative weights on an interval, with a tight clip."""
+    line = Convex(domain=Ball(1), loss=LogisticLoss(), horizon=2)
+    plan = L2PConvex(line, rate=0.4, regularisation=40.0, force=0.1, clip=0.02)
+    return integrated(plan, ((0, 0), (3, 0)))
 
 
 @around
@@ -182,6 +196,10 @@ def _loose_shares(honest: Any) -> Any:
     return lambda sizes, clip: honest(sizes, 2 * clip)
 
 
+def _quarter_noise(honest: Any) -> Any:
+    return lambda self, rounds: honest(self, rounds) / 4
+
+
 def _norm_noise(power: float) -> Finding:
     """Attack the noise of a pure one-pass plan in this norm."""
     problem = Stochastic(domain=Ball(3), loss=LogisticLoss(), horizon=16)
@@ -201,6 +219,12 @@ def one_model() -> Finding:
     instance = Instance("planted", plan, alphabet(plan))
     stream = Randomness.replayable(9).stream("controls")
     return attacks.exact(instance, stream, laws=4, law=model_law, method="integrated", slack=1e-3)
+
+
+@around
+def _short_noise(honest: Any, self: norms.Norm, generator: Any) -> Any:
+    draw = honest(self, generator)
+    return lambda count: 0.9 * draw(count)
 
 
 @around
@@ -232,6 +256,15 @@ def _one_noise(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
     """The points that are played get the noise of those where gradients are taken."""
     honest(self, plan, randomness)
     self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+
+
+@around
+def _opposite_noise(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
+    """The second noise is the first with the other sign: the mean of both streams is exact."""
+    honest(self, plan, randomness)
+    self._played_sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
+    source = self._played_sums._noise
+    self._played_sums._noise = lambda count: -source(count)
 
 
 def averages() -> Plan:
@@ -269,11 +302,20 @@ CONTROLS: tuple[Control, ...] = (
         swap(private_ftrl.TwoStreamsLearner, "__init__", _one_noise), lambda: replayed(two_streams()),
     ),
     Control(
+        "second noise is minus the first (FTRL)", "convex",
+        swap(private_ftrl.TwoStreamsLearner, "__init__", _opposite_noise), lambda: replayed(two_streams()),
+    ),
+    Control(
         "clip after the sum (FTRL)", "convex",
         both(
             _packed(None), swap(private_ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient),
             swap(private_ftrl.PrivateFTRLLearner, "_follow", _clipped_sum),
         ),
+        lambda: replayed(leader()),
+    ),
+    Control(
+        "gradient clipped at twice the bound (FTRL)", "convex",
+        both(_packed(2.0), swap(private_ftrl.PrivateFTRLLearner, "_gradient", _raw_gradient)),
         lambda: replayed(leader()),
     ),
     Control(
@@ -289,6 +331,9 @@ CONTROLS: tuple[Control, ...] = (
         lambda: replayed(grid()),
     ),
     Control(
+        "noise quartered (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _quarter_noise), perturbed, fast=False,
+    ),
+    Control(
         "a minimiser that raises for some data", "convex", swap(minimum, "_certified", _gives_up), AT_THE_KINKS,
     ),
     Control(
@@ -300,6 +345,7 @@ CONTROLS: tuple[Control, ...] = (
         swap(coupled.CoupledLearner, "_stopped", _stops_by_the_losses), limited,
     ),
     Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), AT_THE_KINKS),
+    Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", no_limit), gibbs, fast=False),
     Control(
         "values not clipped (bandit)", "bandit", swap(BanditLearner, "_check", _raw_value),
         lambda: replayed(bandit()),
@@ -312,6 +358,10 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "differences clipped at twice the bound", "stochastic", swap(online_to_batch, "_shares", _loose_shares),
         lambda: replayed(one_pass()),
+    ),
+    Control(
+        "norm noise x .9", "stochastic", swap(norms.Norm, "exponential_noise", _short_noise),
+        lambda: _norm_noise(2.0), fast=False,
     ),
     Control(
         "Gaussian direction of noise in another norm", "stochastic",

@@ -6,7 +6,7 @@ from math import exp
 from typing import Any
 
 from planted_bugs.catalogue import Control, around, both, swap
-from tacit.algorithms.experts import l2p
+from tacit.algorithms.experts import expert_plan, l2p
 from tacit.algorithms.experts import lazy_experts as lazy
 from tacit.algorithms.experts import scheduled_experts as scheduled
 from tacit.auditing import attacks
@@ -104,6 +104,10 @@ def _carried(self: Any) -> bool:
     return not coin(self._keep, self._stay, self._rate, self._held_loss)
 
 
+def _certain(self: Any) -> bool:
+    return self._held_loss > 0 or not coin(self._keep, self._stay)
+
+
 @around
 def _stale(honest: Any, self: lazy.LazyExpertsLearner, losses: Any) -> None:
     """Draw from the sums before the newest round."""
@@ -116,6 +120,13 @@ def _without_newest(honest: Any, self: lazy.LazyExpertsLearner) -> None:
     self._total -= vars(self)["_newest"]
     honest(self)
     self._total += vars(self)["_newest"]
+
+
+@around
+def _added_twice(honest: Any, self: lazy.LazyExpertsLearner, losses: Any, total: Any, relative: bool = False) -> int:
+    """Sums that take in the newest losses twice."""
+    honest(self, losses, total)
+    return honest(self, losses, total, relative)
 
 
 def _doubled(honest: Any) -> Any:
@@ -195,6 +206,10 @@ CONTROLS: tuple[Control, ...] = (
         swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_carried)), lambda: described(BATCHED),
     ),
     Control(
+        "any loss at all means redraw", "experts",
+        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_certain)), lambda: searched(LAZY),
+    ),
+    Control(
         "draw from stale weights", "experts",
         both(
             swap(lazy.LazyExpertsLearner, "_absorb", _stale), swap(lazy.LazyExpertsLearner, "_draw", _without_newest)
@@ -202,8 +217,16 @@ CONTROLS: tuple[Control, ...] = (
         lambda: described(LAZY),
     ),
     Control(
+        "losses added twice", "experts",
+        swap(expert_plan.ExpertLearner, "_add_units", _added_twice), lambda: described(LAZY),
+    ),
+    Control(
         "cap on redraws ignored", "experts",
         swap(lazy.LazyExpertsLearner, "__init__", _started(_no_cap)), lambda: searched(CAPPED, 40), fast=False,
+    ),
+    Control(
+        "doubled rate in the draw (lazy experts)", "experts",
+        swap(lazy, "draw_softmax", _doubled), lambda: searched(LAZY, 40), fast=False,
     ),
     Control(
         "exponential mechanism with doubled rate", "experts",

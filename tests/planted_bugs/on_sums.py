@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from planted_bugs.catalogue import Control, around, both, swap
-from planted_bugs.sums import STEPS, hedge_plan, replayed, sampled
+from planted_bugs.sums import STEPS, column, hedge_plan, replayed, sampled
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.tracking import noisy_mirror_descent as mirror_descent
 from tacit.noise import noisy_vectors
@@ -17,7 +17,8 @@ from tacit.noise.cube import CubeNoise, CubeRadius
 from tacit.noise.discrete_laplace import geometric
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.running_sums import Buffered, CubeTree
-from tacit.noise.running_sums.accumulators import LossRecords
+from tacit.noise.running_sums.accumulators import LossRecords, tree_levels
+from tacit.noise.running_sums.tree import NodeTree
 from tacit.problems import Tracking
 from tacit.runtime.plan import Plan
 
@@ -31,6 +32,14 @@ def _second_release(honest: Any, self: hedge.HedgeOnSumsLearner, losses: Any) ->
     if self._round + 1 != self.plan.rounds:
         kept["_twin"].add(losses - 0.5)
     honest(self, losses)
+
+
+@around
+def _leader_sees_losses(honest: Any, self: hedge.HedgeOnSumsLearner, losses: Any) -> None:
+    """The decision looks at the exact losses beside the noisy sums."""
+    honest(self, losses)
+    if self._round + 1 != self.plan.rounds:
+        self._move(int(np.argmax(self._gumbel - 5 * losses)))
 
 
 @around
@@ -55,6 +64,14 @@ def _coordinate_noise() -> Any:
     return both(
         swap(LossRecords, "move", lambda honest: lambda self, noise: 1.0),
         swap(LossRecords, "pure_shift", lambda honest: lambda self, noise, units: units),
+    )
+
+
+def _half_cube() -> Any:
+    """Cube noise for losses that move by half as much as they may."""
+    return both(
+        swap(LossRecords, "move", lambda honest: lambda self, noise: honest(self, noise) / 2),
+        swap(LossRecords, "pure_shift", lambda honest: lambda self, noise, units: honest(self, noise, units) // 2),
     )
 
 
@@ -88,12 +105,25 @@ CONTROLS: tuple[Control, ...] = (
         swap(hedge.HedgeOnSumsLearner, "_absorb", _second_release), lambda: replayed(hedge_plan(Buffered(STEPS))),
     ),
     Control(
+        "decision looks at the exact losses (Hedge)", "experts",
+        swap(hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses), lambda: replayed(hedge_plan(Buffered(STEPS))),
+    ),
+    Control(
         "cube radius of one geometric less", "sums", swap(CubeRadius, "_attempts", _one_geometric_less),
         lambda: sampled(CubeTree(STEPS, 3)),
     ),
     Control(
         "cube noise on a sphere", "sums", swap(CubeNoise, "_produce", _on_the_sphere),
         lambda: sampled(CubeTree(STEPS, 3)),
+    ),
+    Control(
+        "off-by-one tree: a level is not counted (cube)", "sums",
+        swap(NodeTree, "nodes", column(lambda self: tree_levels(self.steps, self.base) - 1)),
+        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
+    ),
+    Control(
+        "sensitivity halved (Hedge, cube)", "experts",
+        _half_cube(), lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
     ),
     Control(
         "Laplace 1/epsilon on N coordinates", "tracking",

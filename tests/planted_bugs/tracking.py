@@ -9,7 +9,8 @@ import numpy as np
 from planted_bugs.catalogue import Control, around, swap
 from planted_bugs.experts import searched
 from planted_bugs.sums import replayed
-from tacit.algorithms.tracking import limited_updates
+from tacit.algorithms.tracking import lazy_fixed_share as fixed_share
+from tacit.algorithms.tracking import limited_updates, recent_leader
 from tacit.algorithms.tracking import restart_on_shift as above
 from tacit.algorithms.tracking import restart_on_shift as restarts
 from tacit.algorithms.tracking import tracking_on_sums as on_sums
@@ -29,6 +30,8 @@ LONG_UPDATES = limited_updates.LimitedUpdates(Tracking(n=2, horizon=8, switches=
 RESTARTS = restarts.RestartOnShift(
     Tracking(n=2, horizon=8, switches=1, adversary="stochastic"), epsilon=4.0, interval=1, slope=0.2, margin=0.0
 )
+SHARED = fixed_share.LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.3, force=0.3)
+RECENT = recent_leader.RecentLeader(Tracking(n=2, horizon=7, switches=0, adversary="stochastic"), epsilon=1.0, block=2)
 ON_SUMS = on_sums.TrackingOnSums(
     Tracking(n=3, horizon=12, switches=1, adversary="stochastic"), eta=0.3, mix=0.3, scale=1.0, block=2
 )
@@ -47,6 +50,11 @@ def _bare_threshold(honest: Any, self: AboveThreshold, threshold: int, **setting
 
 
 @around
+def _half_noise(honest: Any, self: AboveThreshold, threshold: int, *, width: int, **settings: Any) -> None:
+    honest(self, threshold, width=width // 2, **settings)
+
+
+@around
 def _bare_query(honest: Any, self: AboveThreshold, query: int) -> bool:
     """The noisy threshold alone, no noise on queries (Stoddard et al., 2014)."""
     self._spent = bool(self._noisy_threshold < query)
@@ -57,6 +65,14 @@ def _bare_query(honest: Any, self: AboveThreshold, query: int) -> bool:
 def _never_spent(honest: Any, self: AboveThreshold, query: int) -> bool:
     """Goes on after "above" with the same threshold, for as many answers as there are (Chen et al., 2015)."""
     return bool(query + above.one_draw(self._uniforms, self._query_rate) > self._noisy_threshold)
+
+
+@around
+def _fresh_thresholds(honest: Any, self: AboveThreshold, query: int) -> bool:
+    """A fresh threshold for every query: each answer is paid for, the sum is not."""
+    threshold = above.one_draw(self._uniforms, self._query_rate)
+    self._spent = bool(query + above.one_draw(self._uniforms, self._query_rate) > threshold)
+    return self._spent
 
 
 @around
@@ -105,16 +121,27 @@ def _two_looks(honest: Any, self: NoisyVectors, rows: Any) -> Any:
     return noisy
 
 
+@around
+def _no_force(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
+    honest(self, plan, randomness)
+    self._stay = 1.0
+
+
 CONTROLS: tuple[Control, ...] = (
     Control(
         "threshold without noise", "thresholds", swap(AboveThreshold, "__init__", _bare_threshold), above_threshold
     ),
+    Control("half the width", "thresholds", swap(AboveThreshold, "__init__", _half_noise), above_threshold),
     Control(
         "sparse vector without query noise", "thresholds", swap(AboveThreshold, "test", _bare_query), above_threshold
     ),
     Control(
         "sparse vector that is never spent", "thresholds", swap(AboveThreshold, "test", _never_spent), above_threshold,
         fast=False,
+    ),
+    Control(
+        "sparse vector with fresh thresholds", "thresholds", swap(AboveThreshold, "test", _fresh_thresholds),
+        above_threshold,
     ),
     Control(
         "permute-and-flip with plus", "tracking", swap(limited_updates, "permute_and_flip", _with_plus),
@@ -131,6 +158,14 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "restart reuses a loss", "tracking", swap(SelectionLearner, "_events", _keeps_rows),
         isolated, fast=False,
+    ),
+    Control(
+        "missing forced switch (fixed share)", "tracking",
+        swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
+    ),
+    Control(
+        "blocks overlap (recent leader)", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
+        lambda: searched(RECENT),
     ),
     Control(
         "the leader of exact losses (tracking on sums)", "tracking",
