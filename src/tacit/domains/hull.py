@@ -138,15 +138,33 @@ def complement_of_ones(size: int) -> FloatArray:
     return reflection
 
 
-def nearest_end(minimize: Callable[[FloatArray], FloatArray], centre: FloatArray, basis: FloatArray) -> float:
-    """The least distance at which the set ends, of all axes and directions without structure: no less than its depth.
+def nearest_end(
+    minimize: Callable[[FloatArray], FloatArray], centre: FloatArray, basis: FloatArray, starts: int = 8
+) -> float:
+    """Search for the direction in which the set ends nearest to the centre; the answer is an upper bound of its depth.
 
-    The distance in a unit direction u is <u, centre - minimize(u)>.
+    The distance in a unit direction u is <u, centre - minimize(u)>, a convex function of u: axes and directions
+    without structure, then steps downhill from the best of them.
     """
+
+    def distance(direction: FloatArray) -> tuple[float, FloatArray]:
+        away = basis.T @ (centre - minimize(basis @ direction))
+        return float(direction @ away), away
+
     axes = np.vstack([basis, -basis, _unstructured(4 * basis.shape[1], basis.shape[1])])
     lengths = np.linalg.norm(axes, axis=1)
-    units = (axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]) @ basis.T
-    return min(float(unit @ (centre - minimize(unit))) for unit in units)
+    axes = axes[lengths > 1e-9] / lengths[lengths > 1e-9, None]
+    found = sorted(((*distance(axis), axis) for axis in axes), key=lambda end: end[0])[:starts]
+    best = found[0][0]
+    for depth, away, start in found:
+        direction = start
+        for step in range(1, 31):
+            away /= max(float(np.linalg.norm(away)), 1e-300)
+            direction = direction - away / (2 + step)
+            direction /= max(float(np.linalg.norm(direction)), 1e-300)
+            depth, away = distance(direction)
+            best = min(best, depth)
+    return best
 
 
 def _unstructured(count: int, size: int) -> FloatArray:
