@@ -111,6 +111,14 @@ class LipschitzStream(Environment, Protocol):
         """One draw of the whole stream: a function from rows of points to values for each round."""
 
 
+@runtime_checkable
+class FeedbackStream(Environment, Protocol):
+    """Feedback for a measure of one's own."""
+
+    def feedback(self, generator: np.random.Generator) -> FloatArray:
+        """One draw of the whole stream, one row a round."""
+
+
 class ValueOpponent(Protocol):
     """One draw of a bandit's losses, round by round."""
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 from warnings import warn
 
 import numpy as np
 
 from tacit.accounting.guarantee import REPLACE, Relation, as_relation
+from tacit.algorithms.measures import L2PMeasure, OwnMeasure
 from tacit.algorithms.tracking import lower_bound_warning
 from tacit.environments.environment import Environment
 from tacit.errors import TacitError
@@ -63,6 +65,7 @@ def plan(
     runs: int = 20,
     seed: int = 0,
     progress: bool | None = None,
+    measure: Callable[[float], OwnMeasure] | None = None,
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose one by a rule that looks at no data.
 
@@ -95,10 +98,14 @@ def plan(
         runs: how many runs of each plan are simulated there.
         seed: makes these repeatable.
         progress: show which algorithm is being calibrated (default: only in a terminal).
+        measure: a function that makes an `OwnMeasure` of a rate: `L2PMeasure` is then planned for the problem, of
+            which only the horizon matters.
     """
     problem = against(problem, adversary)
     check_choice("plan", "rank", rank, ("typical", "certified"))
-    compared = algorithms_for(problem, algorithms, max_switches is not None or epsilon == inf)
+    wanted = algorithms if measure is None else [L2PMeasure]
+    compared = algorithms_for(problem, wanted, max_switches is not None or epsilon == inf)
+    options = {} if measure is None else {"measure": measure}
     related = as_relation("plan", relation)
     people, adversary = rounds_per_person, problem.adversary
     target = Target(epsilon, delta, related, people, max_switches, adversary, numerics, confidence, separation)
@@ -108,7 +115,7 @@ def plan(
     with Progress("calibrating", progress) as shown:
         for index, algorithm in enumerate(compared, 1):
             shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
-            candidates.append(_candidate(algorithm, problem, target, by_rule=rank == "typical"))
+            candidates.append(_candidate(algorithm, problem, target, options, by_rule=rank == "typical"))
         if environment is not None:
             candidates, ranked_by = _believed(candidates, environment, runs, seed, shown)
         else:
@@ -202,10 +209,12 @@ def _believed(
     return measured, believed
 
 
-def _candidate(algorithm: type[Plan], problem: Problem, target: Target, *, by_rule: bool) -> Candidate:
+def _candidate(
+    algorithm: type[Plan], problem: Problem, target: Target, options: dict[str, Any], *, by_rule: bool
+) -> Candidate:
     """The algorithm calibrated to the target, or the reason why it cannot be."""
     try:
-        made = algorithm.calibrate_for(problem, target, by_rule=by_rule)
+        made = algorithm.calibrate_for(problem, target, by_rule=by_rule, **options)
         reason = _refusal(made, target)
     except TacitError as error:
         return Candidate(algorithm.__name__, None, str(error), algorithm.private)

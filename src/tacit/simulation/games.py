@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit import problems
 from tacit.algorithms.bandit import Rounds
+from tacit.algorithms.measures import L2PMeasure
 from tacit.environments.environment import (
     BanditStream,
     ContextStream,
@@ -21,6 +22,7 @@ from tacit.environments.environment import (
     Environment,
     ExpertAdversary,
     ExpertStream,
+    FeedbackStream,
     LipschitzStream,
 )
 from tacit.errors import InvalidInput
@@ -220,6 +222,19 @@ def lipschitz_game(match: Match[LipschitzStream]) -> Outcome:
     return Outcome(regret[match.checkpoints - 1], match.learner.switches, {"points": points})
 
 
+def measure_game(match: Match[FeedbackStream]) -> Outcome:
+    """Regret against the best decision of the whole stream, as the measure itself counts it."""
+    plan = match.learner.plan
+    if not isinstance(plan, L2PMeasure):
+        raise InvalidInput(f"simulate knows a {type(plan.problem).__name__} only as one of L2PMeasure.")
+    rows = np.asarray(match.environment.feedback(match.generator), dtype=np.float64)
+    best, loss, apart = plan.measure.best(rows), plan.measure.loss, []
+    for number, row in enumerate(rows):
+        apart.append(loss(match.learner.play(), row) - loss(best, row))
+        match.learner.observe(row if match.mask is None or match.mask[number] else None)
+    return Outcome(np.cumsum(apart)[match.checkpoints - 1], match.learner.switches)
+
+
 def _problem_of(learner: Learner, kind: type[_Problem]) -> _Problem:
     problem = learner.plan.problem
     if not isinstance(problem, kind):
@@ -236,5 +251,6 @@ GAMES: dict[type[Problem], Game] = {
     Arms: Game(arms_game, (ExpertStream,)),
     Policies: Game(policies_game, (ContextStream,)),
     problems.ContextualArms: Game(contextual_game, (ContextStream,)),
+    Problem: Game(measure_game, (FeedbackStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

@@ -49,6 +49,9 @@ class ThreeNames(OwnMeasure):
                 return self.decisions[name]
         return self.decisions[2]
 
+    def best(self, history):
+        return self.decisions[int(np.argmin(np.clip(history, 0.0, 1.0).sum(axis=0)))]
+
     def regret(self, rounds, batch):
         return weighted_regret(rounds, batch, rate=self.rate, limit=self.rate, mass=0.2)
 

@@ -1,6 +1,7 @@
 """L2P on a measure of one's own: its law, its contract, and what is taken on trust."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -73,6 +74,17 @@ WORDS = ("left", "ahead", "right")
 RANKINGS = (("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b"))
 
 
+@dataclass(frozen=True)
+class Stream:
+    """Losses of three decisions, of which the second is the best."""
+
+    horizon: int = 300
+    adaptive: bool = False
+
+    def feedback(self, generator):
+        return np.clip(generator.random((self.horizon, 3)) * [1.0, 0.5, 1.0], 0.0, 1.0)
+
+
 @pytest.mark.parametrize("decisions", [WORDS, RANKINGS, ((1, 2.5), (2, 0.5), (3, 1.5))], ids=str)
 def test_decisions_may_be_words_and_rankings(decisions):
     plan = L2PMeasure(Problem(horizon=40), ThreeNames(0.7, decisions=decisions), force=0.3, reference_force=0.1)
@@ -84,9 +96,28 @@ def test_decisions_may_be_words_and_rankings(decisions):
     assert sorted(law.values()) == pytest.approx(sorted(named.values()))
 
 
-def test_other_decisions_are_refused():
+def test_the_planner_and_simulations_know_measures():
+    make = partial(ThreeNames, decisions=WORDS)
+    choice = tacit.plan(Problem(horizon=300), epsilon=5.0, delta=1e-6, measure=make)
+    assert choice.algorithm == "L2PMeasure"
+    assert float(choice.regret_bound) == float(
+        L2PMeasure.calibrate(Problem(horizon=300), epsilon=5.0, delta=1e-6, measure=make).regret_bound
+    )
+    found = tacit.simulate(choice, Stream(), runs=3, seed=1)
+    assert 0 < found.mean[-1] <= float(choice.regret_bound)
+    plan = L2PMeasure(Problem(horizon=300), Direction(0.1), force=0.2)
+    with pytest.raises(InvalidInput, match="best"):
+        tacit.simulate(plan, Angles(), runs=1)
+    with pytest.raises(InvalidInput, match="FeedbackStream"):
+        tacit.simulate(plan, tacit.environments.Replay(np.zeros((300, 3))), runs=1)
     with pytest.raises(InvalidInput, match="Got a list"):
         L2PMeasure(Problem(horizon=3), ThreeNames(0.1, decisions=([1], [2], [3])), force=0.2).start()
+
+
+@dataclass(frozen=True)
+class Angles(Stream):
+    def feedback(self, generator):
+        return generator.random(self.horizon)
 
 
 def test_a_sampler_that_cannot_be_counted_gets_a_sentence():

@@ -87,6 +87,16 @@ class OwnMeasure(ABC):
         """
         return BoundedRange(relation.sides * rounds_per_person * self.limit)
 
+    def loss(self, decision: Any, feedback: FloatArray) -> float:
+        """Compute a decision's loss in a round, for simulations: minus the log factor, over `rate` if any."""
+        return -self.log_factor(decision, feedback) / float(getattr(self, "rate", 1.0))
+
+    def best(self, history: FloatArray) -> Any:
+        """Find the decision of smallest total loss in these rounds, the comparator of simulations."""
+        raise InvalidInput(
+            f"A simulation needs to know the best decision of a run: give {type(self).__name__} a method best(history)."
+        )
+
     def regret(self, rounds: int, batch: int) -> float:
         """Bound the expected regret of a draw after each batch (infinite: not certified); see `weighted_regret`."""
         return inf
