@@ -46,6 +46,7 @@ def plans() -> dict[str, Plan]:
         "RestartOnShift": RestartOnShift.calibrate(problem, **pure),
         "LazyFixedShare": LazyFixedShare.calibrate(problem, **approximate),
         "LazyFixedShare, pure": LazyFixedShare.calibrate(problem, **pure),
+        "LazyFixedShare, uniform prior": LazyFixedShare.calibrate(problem, **approximate, prior="uniform"),
         "NoisyMirrorDescent, Laplace": NoisyMirrorDescent.calibrate(problem, **pure, noise="laplace", batch=1),
         "NoisyMirrorDescent, Gaussian": NoisyMirrorDescent.calibrate(problem, **approximate, noise="gaussian", batch=1),
     }

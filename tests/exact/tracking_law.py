@@ -24,8 +24,11 @@ def meta_expert_law(plan, losses):
     rounds, n = losses.shape
     paths = np.array(list(itertools.product(range(n), repeat=rounds)))
     switches = np.count_nonzero(paths[:, 1:] != paths[:, :-1], axis=1)
-    share = plan.paths.share
-    prior = (share / (n - 1)) ** switches * (1 - share) ** (rounds - 1 - switches)
+    if plan.prior == "uniform":
+        prior = (switches <= plan.problem.switches).astype(float)
+    else:
+        share = plan.paths.share
+        prior = (share / (n - 1)) ** switches * (1 - share) ** (rounds - 1 - switches)
     held = losses[np.arange(rounds), paths]
     relative = held - losses.min(axis=1)
     masses = {(): prior / prior.sum()}
@@ -43,6 +46,51 @@ def meta_expert_law(plan, losses):
         fresh /= fresh.sum()
         masses = {key: mass * keep + (mass * (1 - keep)).sum() * fresh for key, mass in split.items()}
     raise AssertionError
+
+
+def expected_moves(n, rounds, switches, eta, force, batch, losses):
+    """E[number of switches] of lazy fixed share with the uniform prior: counted paths, and the law of the held one."""
+
+    def ways(left, k):
+        return sum(math.comb(left, i) * (n - 1) ** i for i in range(k + 1)) if k >= 0 else 0
+
+    weights = {(j, 0): 1.0 for j in range(n)}  # of beginnings of paths, by last expert and switches used
+    held = {(j, 0, 0.0): 1 / n for j in range(n)}  # and by the batch's relative loss
+    total = 0.0
+    for t in range(rounds - 1):
+        weights = {key: value * math.exp(-eta * losses[t][key[0]]) for key, value in weights.items()}
+        stepped = {}
+        for (j, c), value in weights.items():
+            for i in range(n):
+                key = (i, c + (i != j))
+                if key[1] <= switches:
+                    stepped[key] = stepped.get(key, 0.0) + value
+        weights = stepped
+        left = rounds - t - 2  # transitions that remain after this one
+        fresh = {key: value * ways(left, switches - key[1]) for key, value in weights.items()}
+        whole = sum(fresh.values())
+        law = {}
+
+        def put(key, chance, law=law):
+            law[key] = law.get(key, 0.0) + chance
+
+        for (j, c, seen), chance in held.items():
+            seen += losses[t][j] - min(losses[t])
+            redraw = 0.0
+            if (t + 1) % batch == 0:
+                redraw = 1 - (1 - force) * math.exp(-eta * seen)
+                seen = 0.0
+                for (i, used), value in fresh.items():
+                    put((i, used, 0.0), chance * redraw * value / whole)
+                    total += chance * redraw * value / whole * (i != j)
+            move = (n - 1) * ways(left, switches - c - 1) / ways(left + 1, switches - c)
+            put((j, c, seen), chance * (1 - redraw) * (1 - move))
+            for i in range(n):
+                if i != j and move > 0:
+                    put((i, c + 1, seen), chance * (1 - redraw) * move / (n - 1))
+            total += chance * (1 - redraw) * move
+        held = law
+    return total
 
 
 def hockey_stick(law, other, epsilon):

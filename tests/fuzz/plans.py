@@ -45,6 +45,7 @@ EXPERT_PLANS = {
     "RestartOnShift": lambda: tacit.algorithms.RestartOnShift(TRACKING, epsilon=1.0, interval=3, slope=0.5, margin=0.0),
     "LimitedUpdates": lambda: tacit.algorithms.LimitedUpdates(TRACKING, epsilon=1.0),
     "LazyFixedShare": lambda: tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.2),
+    "LazyFixedShare, uniform": lambda: tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.2, prior="uniform"),
     "HedgeOnSums, cube": lambda: tacit.algorithms.HedgeOnSums(SHIFTED, eta=0.3, mechanism=CubeTree(39, 3), privacy=1.0),
     "NoisyMirrorDescent": lambda: tacit.algorithms.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0, batch=3),
     "TrackingOnSums": lambda: tacit.algorithms.TrackingOnSums(TRACKING, eta=0.3, mix=0.2, scale=3.0, block=3),

@@ -76,6 +76,9 @@ REFUSALS = {
         made("LazyOCO").problem, sigma=1.0, eta=None, switches=20.0
     ),
     "sources that cannot be hashed": lambda: tacit.domains.Paths([("s", "t")], {1}, "t"),
+    "priors that are none": lambda: tacit.algorithms.LazyFixedShare(
+        made("LimitedUpdates").problem, eta=0.3, force=0.2, prior={}
+    ),
     "ledgers of no guarantees": lambda: Ledger().record("fit", 1.0),
     "choices of none": lambda: tacit.Comparison(made("L2P").problem, None, []),
     "norms that are none": lambda: replace(made("OnlineToBatch"), norm=0.0),

@@ -12,7 +12,8 @@ from tacit.algorithms.convex.l2p_convex import L2PConvex
 from tacit.algorithms.stochastic import AveragedFTRL, ObjectivePerturbation, OnlineToBatch
 from tacit.domains import Ball
 from tacit.errors import PrivacyError
-from tacit.losses import CustomLoss, LinkLoss, LogisticLoss, RegularisedLoss
+from tacit.losses import CustomLoss, HingeLoss, LinkLoss, LogisticLoss, RegularisedLoss
+from tacit.losses.kinks import RoundedKink
 from tacit.losses.several_classes import OneVsRestLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Stochastic
@@ -90,13 +91,20 @@ class Steeper(LogisticLoss):
         return 1000 * super().slope(margins, labels)
 
 
+class SteeperHinge(HingeLoss):
+    """The same with a kink."""
+
+    def link(self, margins, labels):
+        return 1000 * super().link(margins, labels)
+
+
 @pytest.mark.parametrize("kind", [CTRL, L2PConvex, ObjectivePerturbation])
 def test_a_loss_cannot_vouch_for_itself(kind):
     """Neither when a plan is calibrated nor when it is made of another one, nor inside of a loss of tacit's own."""
     given = Stochastic if kind is ObjectivePerturbation else Convex
     problem = given(domain=Ball(2), loss=LogisticLoss(), horizon=50)
     plan = kind.calibrate(problem, epsilon=5.0, delta=1e-4)
-    for loss in (Steeper(), OneVsRestLoss(1.0, 2, Steeper())):
+    for loss in (Steeper(), RoundedKink.of(SteeperHinge(), 0.5), OneVsRestLoss(1.0, 2, Steeper())):
         for make in (lambda other: kind.calibrate(other, **PRIVACY), lambda other: replace(plan, problem=other)):
             with pytest.raises(PrivacyError, match=r"nobody checked|needs a generalised linear loss"):
                 make(replace(problem, loss=loss))

@@ -29,6 +29,7 @@ COUNTED = {
     "L2P": L2P(EXPERTS, eta=0.3, force=0.3),
     "scheduled": ScheduledExperts(EXPERTS, eta=0.3),
     "shares, lazy": LazyFixedShare(TRACKING, eta=0.3, force=0.3),
+    "shares, uniform": LazyFixedShare(TRACKING, eta=0.3, force=0.3, prior="uniform"),
 }
 
 
@@ -73,18 +74,29 @@ def marginals(plan, rows):
     return seen
 
 
-@pytest.mark.parametrize(("batch", "rounds"), [(1, 5), (2, 6)])
-def test_lazy_shares_have_the_law_of_paths(batch, rounds):
+@pytest.mark.parametrize(
+    ("prior", "batch", "rounds"),
+    [
+        ("markov", 1, 5),
+        ("markov", 2, 6),
+        ("uniform", 1, 4),
+        ("uniform", 2, 6),
+        pytest.param("markov", 1, 6, marks=pytest.mark.slow),
+        pytest.param("uniform", 1, 6, marks=pytest.mark.slow),
+    ],
+)
+def test_lazy_shares_have_the_law_of_paths(prior, batch, rounds):
     """Positions in the present of paths weighted by the losses that count: to 1e-13, by enumeration of both."""
     delay, eta = min(2, rounds - 3), 0.7
-    problem = Tracking(n=2, horizon=rounds, delay=delay, switches=2)
-    plan = LazyFixedShare(problem, eta=eta, force=0.3, batch=batch)
+    plan = LazyFixedShare(
+        Tracking(n=2, horizon=rounds, delay=delay, switches=2), eta=eta, force=0.3, batch=batch, prior=prior
+    )
     rows = np.array([[1, 0], [0, 1], [0.5, 1], [1, 0], [0, 0.25], [1, 1]], dtype=float)[:rounds]
     share = 2 / (rounds - 1)
 
     def weight(path):
         moves = sum(a != b for a, b in pairwise(path))
-        return share**moves * (1 - share) ** (rounds - 1 - moves)
+        return share**moves * (1 - share) ** (rounds - 1 - moves) if prior == "markov" else float(moves <= 2)
 
     seen = marginals(plan, rows)
     for number in range(rounds):

@@ -51,6 +51,10 @@ class TestContract(LearnerContract):
             losses(3),
         ),
         "shares, lazy": lambda: (tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.1, batch=2), losses(3)),
+        "shares, uniform": lambda: (
+            tacit.algorithms.LazyFixedShare(TRACKING, eta=0.3, force=0.1, prior="uniform"),
+            losses(3),
+        ),
         "FTRL": lambda: (
             tacit.algorithms.PrivateFTRL.calibrate(convex(tacit.losses.LinearLoss()), **TARGET),
             vectors(2),

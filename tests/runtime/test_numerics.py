@@ -59,7 +59,8 @@ ROWS = [
     "mechanism": "tree"}, SAMPLERS),
     Row(algorithms.NoisyMirrorDescent, {**GAUSSIAN, "noise": "gaussian"}, SAMPLERS),
     Row(algorithms.LazyFixedShare, GAUSSIAN, WEIGHTS),
-    Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0, STILL),
+    Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0, STILL), Row(algorithms.LazyFixedShare, {**GAUSSIAN,
+    "prior": "uniform"}, NONE),
     Row(algorithms.ObjectivePerturbation, GAUSSIAN, MODEL), Row(algorithms.ObjectivePerturbation, PURE, NONE),
     Row(algorithms.CTRL, GAUSSIAN, NONE), Row(algorithms.L2PConvex, GAUSSIAN, NONE),
 ]  # fmt: skip
@@ -147,14 +148,14 @@ def test_compositions_add_the_extras_and_are_idealized_if_a_part_is():
         "exact": made(Row(algorithms.RestartOnShift, PURE, 0.0)),
         "sums": made(Row(algorithms.NoisyMirrorDescent, GAUSSIAN, 0.0)),
         "weights": made(Row(algorithms.LazyFixedShare, GAUSSIAN, 0.0)),
-        "draws": made(Row(algorithms.CTRL, GAUSSIAN, NONE)),
+        "uniform": made(Row(algorithms.LazyFixedShare, {**GAUSSIAN, "prior": "uniform"}, 0.0)),
     }
-    exact, sums, weights, draws = (plan.guarantee for plan in plans.values())
+    exact, sums, weights, uniform = (plan.guarantee for plan in plans.values())
     total = extra_epsilon(sums.numerics) + extra_epsilon(weights.numerics)
     assert exact.compose(exact).numerics == EXACT
     assert exact.compose(sums).numerics == sums.numerics
     assert extra_epsilon(exact_up_to(total)) <= extra_epsilon(exact.compose(sums, weights).numerics) <= 1.1 * total
-    assert exact.compose(sums, draws).numerics == IDEALIZED
+    assert exact.compose(sums, uniform).numerics == IDEALIZED
 
 
 def test_estimators_state_the_words_of_what_they_fit():

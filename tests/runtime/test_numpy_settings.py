@@ -60,6 +60,7 @@ CASES = {
     "restarts": lambda: (RestartOnShift(TRACKING, epsilon=1e5, interval=3, slope=0.1, margin=0.0), ROWS),
     "one pass, pure": lambda: (one_pass(delta=0.0), PAIRS),
     "one pass on a tree": lambda: (one_pass(delta=1e-6, mechanism="tree"), PAIRS),
+    "lazy fixed share, uniform": lambda: (LazyFixedShare.calibrate(TRACKING, prior="uniform", **LARGE), ROWS),
     "mirror descent": lambda: (NoisyMirrorDescent.calibrate(TRACKING, **LARGE), ROWS),
     "on sums": lambda: (
         replace(TrackingOnSums.calibrate(TRACKING, epsilon=1e3, delta=0.0), eta=900.0, mix=900.0, block=2), ROWS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attacks import rows
-from tacit import Arms, Experts, InvalidInput, Randomness, Tracking, algorithms
+from tacit import Arms, Experts, InvalidInput, Randomness, algorithms
 from tacit.errors import ProtocolError
 from tacit.noise.running_sums import best_gaussian
 from tacit.runtime.state import State, decode, encode, same_plan
@@ -166,18 +166,6 @@ OLD_PLANS = {
     ),
     "doubling": lambda: algorithms.LazyExperts.calibrate(Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6),
 }
-
-
-@pytest.mark.parametrize("prior", ["markov", "uniform"])
-def test_lazy_fixed_share_named_its_prior_in_version_0_2(prior):
-    """The uniform one is gone: its states are refused."""
-    saved = (
-        "LazyFixedShare(Tracking(horizon=20, delay=0, n=3, loss_range=(0.0, 1.0), switches=2, adversary='oblivious'), "
-        f"{{'eta': 0.5, 'force': 0.2, 'batch': 1, 'prior': {prior!r}, 'max_redraws': None, 'relation': replace, "
-        "'rounds_per_person': 1, 'delta': 1e-06, 'numerics': 'exact'})"
-    )
-    plan = algorithms.LazyFixedShare(Tracking(n=3, horizon=20, switches=2), eta=0.5, force=0.2)
-    assert same_plan(saved, plan.signature) == (prior == "markov")
 
 
 def test_epochs_may_have_been_planned_on_another_processor():

@@ -257,10 +257,11 @@ def test_what_was_taken_as_stated_is_said():
 @pytest.mark.parametrize(
     ("algorithm", "problem", "changes"),
     [
+        (tacit.algorithms.LazyFixedShare, TRACKING, {"prior": "uniform"}),
         (tacit.algorithms.HedgeOnSums, EXPERTS, {"numerics": "float"}),
         (tacit.algorithms.ObjectivePerturbation, LOGISTIC, {"numerics": "float"}),
     ],
-    ids=["float64 sums", "float64 minimiser"],
+    ids=["logarithms of a prior", "float64 sums", "float64 minimiser"],
 )
 def test_what_cannot_be_recomputed_is_not_passed(algorithm, problem, changes):
     made = contract_of(algorithm, problem, changes)

@@ -202,10 +202,12 @@ def alike(current: Any, saved: Any) -> None:
 # Parameters that plans have had since then, at the values that change nothing, and what 0.2 had in their place: missing
 # feedback was the middle, Tsallis rates could decrease, and only PhasedArms named its noise.
 _SINCE = {
+    "'matrix': None, 'norm': None, ": "",
     "'lowering': 0.0, ": "'rates': 'fixed', ",
     "'missing': 0.5, ": "",
     ", 'missing': 0.5": "",
     "'linear': False, ": "",
+    "'smoothing': 0.0, ": "",
     "'rate': 'certified', 'batch': 1, ": "'rate': 'certified', ",
 }
 
@@ -237,7 +239,6 @@ def _in_0_2(signature: str) -> str:
     known = re.sub(r"('norm': Norm\(power=[^)]*\), )", r"\1'scheduled': False, ", known)
     for added, before in _SINCE.items():
         known = known.replace(added, before)
-    known = re.sub(r"('batch': \d+), ('max_redraws')", r"\1, 'prior': 'markov', \2", known)  # of LazyFixedShare
     return re.sub(r"('level': [^,]+), 'relation'", r"\1, 'noise': 'geometric', 'relation'", known)  # of PhasedArms
 
 

@@ -127,8 +127,6 @@ def _from_signature(signature: str, problem: Problem) -> Plan:
         raise InvalidInput(f"tacit has no algorithm {made.func.id!r}.")
     named = zip(made.args[1].keys, made.args[1].values, strict=True)
     parameters = {ast.literal_eval(key): _evaluated(value) for key, value in named}
-    if parameters.pop("prior", "markov") != "markov":
-        raise InvalidInput(f"tacit has no other prior for {made.func.id} than fixed share.")
     if isinstance(problem, Arms):  # missing feedback was the middle, Tsallis rates could decrease, and noise be normal
         parameters = {"missing": 0.5, **parameters}
         parameters.pop("noise", None)

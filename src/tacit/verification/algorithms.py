@@ -44,9 +44,13 @@ def lipschitz_net(contract: Facts) -> Leak:
 
 def lazy_fixed_share(contract: Facts) -> Leak:
     """Lazy experts whose experts are sequences; weights in float64 widen draws unless no sequence switches."""
-    problem = contract.part("problem")
+    problem, parameters = contract.part("problem"), contract.part("parameters")
     extra = mp.mpf(0)
     if problem.integer("switches"):
+        if parameters.text("prior") != "markov":
+            raise NotVerifiable(
+                "The logarithms of the uniform prior are float64, and no bound of their errors is used."
+            )
         extra = _weights_error(contract, problem.integer("horizon", at_least=1))
     n = problem.integer("n", at_least=1)
     with_errors, without = (_lazy(contract, n, "max_redraws", added) for added in (extra, mp.mpf(0)))
@@ -93,10 +97,13 @@ def scheduled_experts(contract: Facts) -> Leak:
 
 
 def hedge_on_sums(contract: Facts) -> Leak:
-    """Sums of losses, one for each expert."""
-    problem = contract.part("problem")
-    steps = problem.integer("horizon", at_least=1) - 1
-    return _summed(contract, steps, problem.integer("n", at_least=1), losses=True)
+    """Sums of losses, one for each expert, or of vectors of a bounded norm that a matrix makes of them."""
+    parameters, problem = contract.part("parameters"), contract.part("problem")
+    if parameters.has("matrix") != parameters.has("norm"):
+        raise contradiction("matrix", "parameters")
+    rows, n = parameters.content("matrix"), problem.integer("n", at_least=1)
+    dimension = len(rows) if isinstance(rows, list) else n if rows is None else None
+    return _summed(contract, problem.integer("horizon", at_least=1) - 1, dimension, losses=rows is None)
 
 
 def private_ftrl(contract: Facts) -> Leak:

@@ -31,6 +31,7 @@ PLANS = {
     "limited updates": LimitedUpdates(PROBLEM, epsilon=2.0),
     "restarts": RestartOnShift(PROBLEM, epsilon=4.0, interval=9, slope=0.5, margin=4.0),
     "lazy, markov": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, batch=2),
+    "lazy, uniform": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),
     "lazy, capped": LazyFixedShare(PROBLEM, eta=0.1, force=0.05, max_redraws=30, delta=0.0),
     "on sums": TrackingOnSums(PROBLEM, eta=0.05, mix=0.05, scale=2.0, block=7),
     "on sums, leader": TrackingOnSums(PROBLEM, eta=1.0, mix=0.05, scale=2.0, block=11, base="leader"),
@@ -116,7 +117,7 @@ BAD = {
         "shares": [(0.5, 0.5, 0.5), (0.5, 0.5), (0.5, 0.5, 0.0)],
     },
     RecentLeader: {"epsilon": [0.0], "block": [0, 1.5]},
-    LazyFixedShare: {"eta": [0.0, float("nan")], "force": [1.0], "batch": [0], "max_redraws": [-1]},
+    LazyFixedShare: {"eta": [0.0, float("nan")], "force": [1.0], "batch": [0], "prior": ["flat"], "max_redraws": [-1]},
     NoisyMirrorDescent: {
         "eta": [0.0], "scale": [float("inf")], "noise": ["cauchy"], "batch": [0], "rounds_per_person": [0],
     },

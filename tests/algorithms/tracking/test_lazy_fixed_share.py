@@ -3,11 +3,11 @@ import itertools
 import numpy as np
 import pytest
 
-from exact.tracking_law import hockey_stick, meta_expert_law, transcript_law
+from exact.tracking_law import expected_moves, hockey_stick, meta_expert_law, transcript_law
 from tacit.accounting.rounding import EXACT
 from tacit.algorithms.experts import LazyExperts
 from tacit.algorithms.tracking import LazyFixedShare
-from tacit.algorithms.tracking.lazy_fixed_share import MarkovPrior, path_prior
+from tacit.algorithms.tracking.lazy_fixed_share import MarkovPrior, UniformPrior, path_prior
 from tacit.algorithms.tracking.tracking_plan import path_complexity
 from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 from tacit.noise.randomness import Randomness
@@ -26,20 +26,26 @@ def tracking(n, horizon, switches):
     return Tracking(n=n, horizon=horizon, switches=switches)
 
 
-@pytest.mark.parametrize(("n", "rounds", "batch"), INSTANCES)
-def test_joint_law_is_that_of_all_paths(n, rounds, batch):
+@pytest.mark.parametrize(
+    ("n", "rounds", "batch", "prior"),
+    [(*instance, "markov") for instance in INSTANCES]
+    + [(2, 4, 1, "uniform"), (2, 6, 3, "uniform"), (3, 4, 2, "uniform")]
+    + [pytest.param(3, 5, 1, "uniform", marks=pytest.mark.slow)],
+)
+def test_joint_law_is_that_of_all_paths(n, rounds, batch, prior):
     losses = on_the_lattice(Randomness.replayable(n * rounds + batch).stream("losses").random((rounds, n)))
-    plan = LazyFixedShare(tracking(n, rounds, 2), eta=0.9, force=0.2, batch=batch)
+    switches = 1 if (n, prior) == (3, "uniform") else 2  # keeps the number of outcomes small
+    plan = LazyFixedShare(tracking(n, rounds, switches), eta=0.9, force=0.2, batch=batch, prior=prior)
     law, oracle = transcript_law(plan, losses), meta_expert_law(plan, losses)
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
     for actions in set(law) | set(oracle):
         assert law.get(actions, 0.0) == pytest.approx(oracle.get(actions, 0.0), abs=1e-12)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-def test_exact_hockey_stick_lies_under_the_certified_curve(batch):
+@pytest.mark.parametrize(("prior", "batch"), [("markov", 1), ("markov", 2), ("uniform", 1)])
+def test_exact_hockey_stick_lies_under_the_certified_curve(prior, batch):
     rounds = 4
-    plan = LazyFixedShare(tracking(2, rounds, 1), eta=0.4, force=0.3, batch=batch)
+    plan = LazyFixedShare(tracking(2, rounds, 1), eta=0.4, force=0.3, batch=batch, prior=prior)
     # Constant rows are alike: only the relative losses count, so (0,0) stands for (1,1) too.
     sequences = list(itertools.product([(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)], repeat=rounds))
     laws = {s: meta_expert_law(plan, s) for s in sequences}
@@ -59,11 +65,24 @@ def switches_of(law):
 
 
 @pytest.mark.parametrize(("n", "rounds", "switches", "batch"), [(2, 6, 2, 2), (3, 5, 2, 1), (3, 6, 2, 3)])
-def test_expected_switches_bound_the_exact_ones(n, rounds, switches, batch):
-    plan = LazyFixedShare(tracking(n, rounds, switches), eta=0.9, force=0.2, batch=batch)
+@pytest.mark.parametrize("prior", ["markov", "uniform"])
+def test_expected_switches_bound_the_exact_ones(n, rounds, switches, batch, prior):
+    plan = LazyFixedShare(tracking(n, rounds, switches), eta=0.9, force=0.2, batch=batch, prior=prior)
     losses = on_the_lattice(Randomness.replayable(4).stream("losses").random((rounds, n)))
     exact = switches_of(meta_expert_law(plan, losses))
     assert exact <= plan.expected_switches <= rounds - 1
+    if prior == "uniform":
+        assert expected_moves(n, rounds, switches, 0.9, 0.2, batch, losses) == pytest.approx(exact, rel=1e-12)
+
+
+def test_every_drawn_path_may_have_all_its_moves_to_come():
+    """S + redraws = 7 was stated here, where 8.44 switches are made on average: one expert is good all along."""
+    losses = np.ones((16, 8))
+    losses[:, 0] = 0.0
+    plan = LazyFixedShare(tracking(8, 16, 4), eta=30.0, force=0.0, batch=4, prior="uniform")
+    exact = expected_moves(8, 16, 4, 30.0, 0.0, 4, losses)
+    assert exact == pytest.approx(8.445, abs=1e-3)
+    assert 7.0 < exact <= plan.expected_switches
 
 
 def test_pure_curve_bounds_every_transcript():
@@ -79,7 +98,10 @@ def test_the_contract_includes_the_error_of_the_weights():
     plan = LazyFixedShare(tracking(4, 200, 3), eta=0.3, force=0.1)
     assert plan.curve.draw.width == 0.6 + 4 * hilbert_error(4) * 200
     assert plan.guarantee.numerics.startswith("exact up to an extra epsilon of ")
-    assert LazyFixedShare(tracking(4, 200, 3), eta=17.0, force=0.1).guarantee.numerics.startswith("idealized")
+    for other in ({"prior": "uniform"}, {"eta": 17.0}):
+        assert LazyFixedShare(tracking(4, 200, 3), **{"eta": 0.3, "force": 0.1, **other}).guarantee.numerics.startswith(
+            "idealized"
+        )
 
 
 def test_weights_are_fixed_share():
@@ -96,9 +118,41 @@ def test_weights_are_fixed_share():
     assert prior.share == 0.1
 
 
+def test_uniform_prior_survives_extreme_losses():
+    prior = UniformPrior(3, 4001, 1, 1.0)
+    weights = prior.initial()
+    losses = np.zeros((4000, 3))
+    losses[:1000, 1:] = 1.0  # expert 0 wins by 1000 nats, then loses by 2000, twice what one switch can mend
+    losses[1000:3000, 0] = 1.0
+    losses[3000:, :2] = 1.0
+    prior.advance(weights, losses)
+    law = prior.law(weights, 4000).reshape(2, 3).sum(axis=0)
+    assert np.argmax(law) == 2  # paths 2 2 2 (cost 1000) and 0 2 2 (cost 0) end there
+    prior = UniformPrior(2, 3001, 1, 1.0)
+    weights = prior.initial()
+    losses = np.zeros((3000, 2))
+    losses[:1000, 1] = losses[1000:2000, 0] = losses[2000:, 1] = 1.0
+    prior.advance(weights, losses)
+    # Costs: 0 0 0 -> 1000, 0 then 1 -> 1000 or more, 1 then 0 -> 1000: both ends are alive.
+    assert (prior.law(weights, 3000).reshape(2, 2).sum(axis=0) > 0).all()
+
+
+def test_planned_moves_follow_the_completions():
+    prior = UniformPrior(3, 6, 2, 1.0)
+    paths = [p for p in itertools.product(range(3), repeat=6) if sum(a != b for a, b in itertools.pairwise(p)) <= 2]
+    assert prior.complexity == pytest.approx(np.log(len(paths)), abs=1e-12)
+    moves = prior.moves(0, 6)
+    first = sum(p[0] != p[1] for p in paths) / len(paths)
+    assert moves[0, 0] == pytest.approx(first, abs=1e-12)
+    one = [p for p in paths if p[0] != p[1]]
+    assert moves[1, 1] == pytest.approx(sum(p[1] != p[2] for p in one) / len(one), abs=1e-12)
+    assert (moves[:, 2] == 0).all()
+    assert (moves[5] == 0).all()
+
+
 def test_complexity_covers_every_number_of_switches():
     for n, rounds, switches in [(2, 5, 4), (3, 6, 5), (2, 8, 1), (4, 5, 0)]:
-        prior = path_prior(n, rounds, switches, 1.0)
+        prior = path_prior("markov", n, rounds, switches, 1.0)
         share = prior.share if switches else 0.0
         weights = [(share / (n - 1)) ** m * (1 - share) ** (rounds - 1 - m) / n for m in range(switches + 1)]
         assert prior.complexity == pytest.approx(-np.log(min(weights)), rel=1e-9)
@@ -113,12 +167,13 @@ def test_no_switches_costs_the_same_as_lazy_experts():
     assert float(plan.regret_bound) == float(experts.regret_bound)
 
 
+@pytest.mark.parametrize("prior", ["markov", "uniform"])
 @pytest.mark.parametrize(("eta", "batch"), [(0.02, 2), (0.5, 1), (40.0, 3)])
-def test_without_switches_it_is_lazy_experts_on_integer_sums(eta, batch):
+def test_without_switches_it_is_lazy_experts_on_integer_sums(prior, eta, batch):
     """Bit for bit: no share, no float weights; an expert may fall behind by more than floats can weigh."""
     problem = tracking(4, 3000, 0)
     losses = Randomness.replayable(2).stream("losses").random((3000, 4)) * [1.0, 1.0, 0.9, 0.5]
-    plan = LazyFixedShare(problem, eta=eta, force=0.05, batch=batch)
+    plan = LazyFixedShare(problem, eta=eta, force=0.05, batch=batch, prior=prior)
     experts = LazyExperts(problem, eta=eta, force=0.05, batch=batch)
     assert plan.guarantee.numerics == EXACT
     learner, other = (each.start(Randomness.replayable(3)) for each in (plan, experts))
@@ -151,3 +206,8 @@ def test_capped_learner_stops_redrawing():
     actions = learner.run(losses)
     assert learner._redraws == 4
     assert len(set(actions[100:])) == 1
+
+
+def test_one_expert_has_one_path():
+    assert UniformPrior(1, 10, 2, 1.0).complexity == 0.0
+    assert (UniformPrior(1, 10, 2, 1.0).moves(0, 10) == 0).all()

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from tacit.algorithms.tracking import NoisyMirrorDescent
 from tacit.algorithms.tracking.noisy_batches import BatchNoise, clip_to_floor, log_sequences
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import unit_noise
 from tacit.problems import Tracking
@@ -122,6 +122,16 @@ def test_sequences_are_counted():
 
 
 @pytest.mark.parametrize("kind", ["cube", "laplace", "gaussian"])
+def test_the_largest_sum_of_noises_is_bounded(kind):
+    """A thousand runs of twelve noises of four experts: the mean of the best constant sequence."""
+    noise = BatchNoise(kind, 2.0, 4)
+    drawn = unit_noise(kind, Randomness.replayable(1).stream("noise"), 4)(1000 * 12 * 4).reshape(1000, 12, 4)
+    best = 2.0 * drawn.sum(axis=1).max(axis=1)
+    assert best.mean() + 5 * best.std() / math.sqrt(1000) < noise.largest_sum(12, math.log(4))
+    assert (2.0 * drawn).var() == pytest.approx(noise.variance, rel=0.1)
+
+
+@pytest.mark.parametrize("kind", ["cube", "laplace", "gaussian"])
 def test_the_largest_sum_of_many_noises_is_nearly_attained(kind):
     """The best of 2,000 sums of twelve noises: a bound that is smaller by a third would not hold."""
     drawn = unit_noise(kind, Randomness.replayable(2).stream("noise"), 4)(50 * 12 * 2000).reshape(50, 12, 2000)
@@ -233,3 +243,8 @@ def test_nothing_is_certified_where_laplace_has_no_moment():
     assert float(none.regret_bound) == float("inf")
     assert BatchNoise("laplace", 2.0, 5).cost(0.5) == float("inf")
     assert BatchNoise("cube", 2.0, 5).cost(0.5) < float("inf")
+
+
+def test_no_other_noise_is_planned():
+    with pytest.raises(InvalidInput, match="noise"):
+        NoisyMirrorDescent.calibrate(tracking(), epsilon=1.0, delta=1e-6, noise="none")

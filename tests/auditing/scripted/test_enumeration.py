@@ -27,6 +27,7 @@ PLANS = [
     L2P(Experts(n=2, horizon=3), eta=0.5, force=0.2, reference_force=0.3),
     ScheduledExperts(Experts(n=2, horizon=5), eta=0.7),
     LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.5, force=0.2),
+    LazyFixedShare(Tracking(n=2, horizon=4, switches=1), eta=0.5, force=0.2, prior="uniform"),
     LimitedUpdates(STATIONARY, epsilon=2.0),
     RestartOnShift(SHIFTING, epsilon=4.0, interval=1, slope=0.2, margin=0.0),
 ]

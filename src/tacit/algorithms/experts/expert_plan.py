@@ -99,8 +99,11 @@ class ExpertLearner(OptionLearner):
             if least is not None:
                 self._best = least
                 return copied
-        losses = real_array(self.plan.algorithm, "losses", losses, self._shape)
-        low, high = float(_min(losses)), float(_max(losses))
+        if type(losses) is np.ndarray and losses.dtype == np.float64 and losses.shape == self._shape:
+            losses = losses.copy()  # what `real_array` does, without the call: this is the hot path
+        else:
+            losses = real_array(self.plan.algorithm, "losses", losses, self._shape)
+        low, high = _extremes(losses)
         if not (low >= self._low and high <= self._high):  # written so that NaN fails
             self._reject(losses, None)
         if self._unit:
@@ -116,7 +119,7 @@ class ExpertLearner(OptionLearner):
     def _recalled(self, kept: Any) -> Any:
         if kept is OPEN or kept is None:
             return self._nothing()
-        self._best = float(_min(kept))
+        self._best = _extremes(kept)[0]
         return kept
 
     def _check_rows(self, rows: Rows, first: int) -> Any:
@@ -258,3 +261,13 @@ class LazyLearner(ExpertLearner):
     def _consistent(self) -> bool:
         capped = self._cap is None or self._redraws <= self._cap
         return super()._consistent() and self._redraws <= self._round and capped
+
+
+def _extremes(losses: FloatArray) -> tuple[float, float]:
+    """The smallest and the largest entry; NaN if any entry is NaN."""
+    if losses.shape[0] > 32:
+        return float(_min(losses)), float(_max(losses))
+    # Short rows go faster through plain floats; their sum tells whether one of them is NaN.
+    values = losses.tolist()
+    total = sum(values)
+    return (min(values), max(values)) if total == total else (total, total)

@@ -10,18 +10,20 @@ docs/algorithms/hedge-on-sums.md.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log, log1p, sqrt, tanh
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit import kernels
 from tacit.accounting.calibration import minimise
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
+from tacit.losses.loss import clip_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import CubeTree, RunningSum
-from tacit.noise.running_sums.accumulators import LossRecords, unit_variance
+from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords, unit_variance
 from tacit.noise.running_sums.running_sum import Grid, check_mechanism
 from tacit.problems import Experts
 from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
@@ -29,7 +31,10 @@ from tacit.runtime.plan import Plan
 from tacit.runtime.rate_search import LEAST_COMPLEXITY, delay_formula, delay_regret
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, IntArray, check_flag, check_positive
+from tacit.validation import FloatArray, IntArray, check_flag, check_positive, invalid, real_array
+
+# What a matrix and back may change in a loss.
+LARGEST_ERROR = 1e-9
 
 RATES = (2.5,)  # times the rate of the smallest certificate: where losses are independent, it often loses less
 
@@ -43,6 +48,9 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     losses in their range (others raise). Numerics: exact with pure noise, exact up to an epsilon that the contract
     states with Gaussian noise.
     Regret (oblivious): ln N/eta + eta (T/8 + sigma_T^2/2) with Gaussian or cube noise of last deviation sigma_T.
+    With a `matrix` M the sums are of M l, clipped to `norm`: privacy rests on no promise about the losses. The l2
+    sensitivity is 2 norm, and sigma_T is multiplied by the largest row norm of M's pseudoinverse. The bound is then
+    for losses with |M l| <= norm (Lemmas 16 and 30 of "Differentially Private and Lazy Online Convex Optimization").
 
     Reference: Agarwal and Singh (2017), "The Price of Differential Privacy for Online Learning",
     https://arxiv.org/abs/1701.07953.
@@ -54,6 +62,9 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         mechanism: the running sum, for horizon - 1 steps (the last losses are never used).
         privacy: mu for Gaussian mechanisms, epsilon for pure ones.
         hold: perturb with one Gumbel vector for all rounds (few switches) instead of a fresh draw a round.
+        matrix: M, rows of N numbers each, that tells all losses apart up to a constant added to all losses of a
+            round. For Gaussian noise (None: the losses themselves are summed).
+        norm: the l2 norm to which M l is clipped, l from 1/2 and in units of the loss range.
 
     >>> plan = HedgeOnSums.calibrate(Experts(n=10, horizon=10_000), epsilon=1.0, delta=1e-6)
     >>> round(float(plan.regret_bound))
@@ -66,6 +77,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     mechanism: RunningSum
     privacy: float
     hold: bool = True
+    matrix: tuple[tuple[float, ...], ...] | None = None
+    norm: float | None = None
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy cumulative loss, hence every decision"
     theorem: ClassVar[str] = "private running sum; weights and draws are post-processing"
@@ -74,21 +87,42 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         check_positive("HedgeOnSums", "eta", self.eta)
         check_mechanism("HedgeOnSums", self.mechanism, self.rounds - 1, ("gaussian", "laplace", "cube"))
         check_flag("HedgeOnSums", "hold", self.hold)
+        if (self.matrix is None) != (self.norm is None):
+            raise InvalidInput(
+                "HedgeOnSums takes a 'matrix' together with the 'norm' to which its products are clipped."
+            )
+        if self.matrix is not None and self.norm is not None:
+            check_positive("HedgeOnSums", "norm", self.norm)
+            if self.mechanism.noise != "gaussian":
+                raise invalid("HedgeOnSums", "mechanism", "Gaussian where there is a matrix", self.mechanism)
+            object.__setattr__(self, "matrix", Coordinates.of(self.matrix, self.problem.n).rows)
+
+    @cached_property
+    def coordinates(self) -> Coordinates | None:
+        """What is summed in place of the losses (None: the losses)."""
+        return None if self.matrix is None else Coordinates.of(self.matrix, self.problem.n)
 
     @property
-    def records(self) -> LossRecords:
-        return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person, separation=self.separation)
+    def records(self) -> LossRecords | VectorRecords:
+        if self.matrix is None or self.norm is None:
+            return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person, separation=self.separation)
+        facts = len(self.matrix), self.relation.sides, self.rounds_per_person, self.norm
+        return VectorRecords(*facts, separation=self.separation)
 
     @property
     def regret_bound(self) -> RegretBound:
-        value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, self.scale, self.problem.delay)
+        spread = 1.0 if self.coordinates is None else self.coordinates.spread
+        scale, delay = self.scale * spread, self.problem.delay
+        value = hedge_regret(self.eta, self.problem.n, self.rounds, self.mechanism, scale, delay)
         if self.problem.n > 1:
-            value += lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
+            value += self._lattice_cost
+        assumptions: tuple[str, ...] = ("oblivious adversary", "expectation over all draws")
+        if self.matrix is not None:
+            assumptions = (*assumptions, "losses whose products with the matrix are no longer than the norm")
         formula = "ln(N)/eta + eta T/8 + eta sigma_T^2/2"
         if self.mechanism.noise == "laplace":
             formula = "ln(N)/eta + eta T/8 - (K/eta) ln(1 - eta^2 b^2)"
         formula += delay_formula(self.problem.delay)
-        assumptions = ("oblivious adversary", "expectation over all draws")
         # Without a bound of moments the value is infinite, and what nobody exceeds is still proved.
         return RegretBound(value * self.problem.width, formula, assumptions).at_most(self.trivial_regret)
 
@@ -96,22 +130,39 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         """Give plans of larger rates on the same released sums: any rate costs the same privacy."""
         return {f"{times:g} eta": replace(self, eta=times * self.eta) for times in RATES}
 
+    @property
+    def _lattice_cost(self) -> float:
+        """What the lattice adds; through a matrix a loss is off by at most `sums` times what a coordinate loses."""
+        if self.coordinates is None:
+            return lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
+        off = self.coordinates.sums * self.grid.lost + self.coordinates.error
+        moved = tilted_loss(2 * self.eta * self.coordinates.sums * self.grid.disturbance(self.mechanism))
+        return self.rounds * (2 * off + self.eta * off * (1 + off) / 2 + moved)
+
     @classmethod
     def _calibrate(
-        cls, problem: Experts, target: Target, *, mechanism: RunningSum | None = None, hold: bool = True
+        cls,
+        problem: Experts,
+        target: Target,
+        *,
+        mechanism: RunningSum | None = None,
+        hold: bool = True,
+        matrix: Any = None,
+        norm: float | None = None,
     ) -> HedgeOnSums:
         if target.max_switches is not None:
             raise PrivacyError("HedgeOnSums cannot promise a limit on switches: use LazyExperts or ScheduledExperts.")
         steps = (problem.horizon or 1) - 1
         sums, privacy = private_sum(steps, target, mechanism, CubeTree.best)
-        made = cls(problem, 1.0, sums, privacy, hold, **separated(target, sums))
-        return replace(made, eta=best_eta(problem.n, steps + 1, sums, made.scale, problem.delay))
+        made = cls(problem, 1.0, sums, privacy, hold, matrix, norm, **separated(target, sums))
+        scale = made.scale * (1.0 if made.coordinates is None else made.coordinates.spread)
+        return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
-        small = self._resized(rounds, n=min(8, self.problem.n), mechanism=mechanism)
-        return sum_instances(small, rounds - 1)
+        n = min(8, self.problem.n) if self.matrix is None else self.problem.n
+        return sum_instances(self._resized(rounds, n=n, mechanism=mechanism), rounds - 1)
 
     def _learner(self, randomness: Randomness) -> HedgeOnSumsLearner:
         return HedgeOnSumsLearner(self, randomness)
@@ -131,18 +182,24 @@ class HedgeOnSumsLearner(ExpertLearner):
         gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
         self._action = int(np.argmax(gumbel))
         self._gumbel = gumbel if plan.hold else None
+        self._coordinates = plan.coordinates
         self._rounds, self._eta, self._steady = plan.rounds, plan.eta, plan.mechanism.steady
 
     def _consistent(self) -> bool:
         return super()._consistent() and self._sums.step == min(self._round, self.plan.rounds - 1)
 
     def _absorb(self, losses: FloatArray) -> None:
+        plan = self.plan
         step = self._round + 1
         if step == self._rounds:
             return
-        noisy = self._sums.add(losses)
-        if not self._steady:
-            noisy += self._pad(step)
+        if self._coordinates is None:
+            noisy = self._sums.add(losses)
+            if not self._steady:
+                noisy += self._pad(step)
+        else:
+            assert plan.norm is not None
+            noisy = self._coordinates.back(self._sums.add(self._coordinates.clipped(losses, plan.norm)))
         gumbel = self._gumbel
         if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
@@ -155,7 +212,7 @@ class HedgeOnSumsLearner(ExpertLearner):
         """All rounds at once."""
         plan = self.plan
         summed = min(len(block), plan.rounds - 1 - self._round)
-        if not summed:
+        if not summed or self._coordinates is not None:
             super()._absorb_block(block, best, actions)
             return
         noisy = self._sums.add_many(block[:summed])
@@ -175,6 +232,67 @@ class HedgeOnSumsLearner(ExpertLearner):
         """Data-free noise that lifts this sum's law to the largest one: as many nodes as are missing."""
         padding: FloatArray = self._pads[len(self._pads) - 1 - self._sums.nodes(step)]
         return padding
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """M, one tuple for each coordinate, and its pseudoinverse: sums of M l are as good as sums of losses l."""
+
+    rows: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, matrix: Any, n: int) -> Coordinates:
+        """Check a matrix for so many experts, and copy it."""
+        checked = real_array("HedgeOnSums", "matrix", matrix, (None, n))
+        if not (len(checked) and np.isfinite(checked).all()):
+            raise InvalidInput(f"The 'matrix' of HedgeOnSums must have rows of {n} finite numbers each.")
+        made = cls(tuple(map(tuple, checked.tolist())))
+        if not made.error <= LARGEST_ERROR:
+            raise InvalidInput(
+                "The 'matrix' of HedgeOnSums must tell all losses apart, up to a number that is added to all of a "
+                "round: give it rank N, or N - 1 with rows that sum to 0."
+            )
+        return made
+
+    @cached_property
+    def matrix(self) -> FloatArray:
+        """M."""
+        return np.array(self.rows)
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """The pseudoinverse, whose rows are moved by one vector so that the longest of them is short."""
+        found = np.linalg.pinv(self.matrix)
+        centred = found - found.mean(axis=0)  # moves all experts alike, which no weight sees
+        shorter = np.linalg.norm(centred, axis=1).max() < np.linalg.norm(found, axis=1).max()
+        return np.asarray(centred if shorter else found, dtype=np.float64)
+
+    @cached_property
+    def error(self) -> float:
+        """By how much two losses of a round, in [-1/2, 1/2], may be apart after M and back, beside what they were."""
+        there = self.inverse @ self.matrix - np.eye(self.matrix.shape[1])
+        there = there - there.mean(axis=0)
+        return float(np.abs(there).sum(axis=1).max()) + 1e-14 * float(np.abs(self.inverse).sum(axis=1).max())
+
+    @property
+    def spread(self) -> float:
+        """The deviation of a reconstructed loss for coordinates of deviation 1: |M^+| from l2 to l_infinity."""
+        return float(np.linalg.norm(self.inverse, axis=1).max()) * (1 + 1e-12)
+
+    @property
+    def sums(self) -> float:
+        """By how much a reconstructed loss moves if each coordinate moves by 1 at most."""
+        return float(np.abs(self.inverse).sum(axis=1).max()) * (1 + 1e-12)
+
+    @np.errstate(all="ignore")  # whether a product overflows depends on the losses
+    def clipped(self, losses: FloatArray, norm: float) -> FloatArray:
+        """M (l - 1/2), shortened to the norm; a product that is no number counts as 0."""
+        product = np.nan_to_num(self.matrix @ (losses - 0.5), posinf=0.0, neginf=0.0)
+        return np.asarray(clip_rows(product[None], norm)[0])
+
+    def back(self, sums: FloatArray) -> FloatArray:
+        """Sums of losses, up to a number that is added to all of them."""
+        return np.asarray(self.inverse @ sums)
 
 
 def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float, delay: int = 0) -> float:

@@ -23,10 +23,10 @@ def test_draws_are_those_of_the_certificate(loss, rounds):
     def minimum(losses, *, noise, **settings):
         found = honest(losses, noise=noise, **settings)
         x = found.point
-        slope = losses.gradient(x)[0] + ridge @ x + plan.barrier_weight * barrier.gradient(x) + noise
-        bend = losses.hessian(x) + ridge + plan.barrier_weight * barrier.hessian(x)
+        slope = losses.gradient(x)[0] + ridge @ x + plan.certificate.facts.weight * barrier.gradient(x) + noise
+        bend = losses.hessian(x) + ridge + plan.certificate.facts.weight * barrier.hessian(x)
         away = np.linalg.norm(np.linalg.solve(bend, slope))  # a Newton step: how far the exact minimiser is
-        drawn.append((losses.count, noise / plan.sigma, away / plan.accuracy, np.copy(x)))
+        drawn.append((losses.count, noise / plan.sigma, away / plan.certificate.accuracy, np.copy(x)))
         return found
 
     def reset(self, x, gradient, curvature):
@@ -45,7 +45,7 @@ def test_draws_are_those_of_the_certificate(loss, rounds):
     assert len(times) > 0.85 * rounds
     assert distances.max() <= 1
     np.testing.assert_array_equal(started, -noises)  # coins compare gradients at the minimiser, not at its release
-    covering = (plan.domain.to_hull(points[times]) - minimisers[: len(times)]) / plan.release_scale
+    covering = (plan.domain.to_hull(points[times]) - minimisers[: len(times)]) / plan.certificate.release_scale
     for normals in (noises, covering):
         worst, limit = worst_surprise(normal_surprises(normals, "draws"), 1e-7)
         assert worst.value < limit, worst

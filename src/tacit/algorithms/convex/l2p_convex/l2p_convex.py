@@ -10,20 +10,21 @@ chain: the centre of the domain (`reference_force=0`) costs no draws and, with h
 there is no coin at all, only a fresh draw after each batch. The batching term is T B L^2/(4 lambda), not the print's
 (its Proposition 3.3 is false). The sampler's certified error is inside delta; in one dimension draws are exact.
 
-Regret: lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda). Proofs: docs/algorithms/l2p-convex.md.
+Regret: lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda). In two and more dimensions kinks are
+rounded off over a width w (`RoundedKink`), for at most w a^2/2 a round. Proofs: docs/algorithms/l2p-convex.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import exp, inf, log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tacit.accounting.calibration import gaussian_mu
+from tacit.accounting.calibration import gaussian_mu, smallest
 from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
 from tacit.accounting.guarantee import Relation
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
@@ -37,6 +38,7 @@ from tacit.algorithms.convex.l2p_convex.measure import (
 )
 from tacit.domains import Ball, Box
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.losses.kinks import KinkedLoss, RoundedKink
 from tacit.losses.loss import CONSTRUCTED, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
@@ -45,7 +47,7 @@ from tacit.runtime.rate_search import RateSearch, best_batch, best_near, tosses
 from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
 from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
-from tacit.validation import FloatArray, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid
 
 # Loss evaluations in one draw that a plan accepts: several seconds.
 WORK_LIMIT = 1e8
@@ -75,6 +77,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         reference_force: probability of a redraw of the reference at each toss; 0: it is the domain's centre.
         sampler_distance: total variation error of a draw (0 in one dimension, where draws are exact).
         work_limit: most loss evaluations in one draw; plans that need more are refused (None: no limit).
+        smoothing: width over which the kink of a loss is rounded off where points are drawn (0: it is not).
 
     >>> from tacit.domains import Ball
     >>> from tacit.losses import LogisticLoss
@@ -93,10 +96,14 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     reference_force: float = 0.0
     sampler_distance: float = 0.0
     work_limit: float | None = WORK_LIMIT
+    smoothing: float = 0.0
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
 
     def _check_parameters(self) -> None:
+        check_number("L2PConvex", "smoothing", self.smoothing, above=0.0, closed_low=True)
+        if self.smoothing and not isinstance(self.problem.loss, KinkedLoss):
+            raise invalid("L2PConvex", "smoothing", f"0: {self.problem.loss!r} has no kink", self.smoothing)
         check_samplable(self.problem)
         for name in ("rate", "regularisation", "clip"):
             check_positive("L2PConvex", name, getattr(self, name))
@@ -112,6 +119,14 @@ class L2PConvex(ConvexPlan, PrivatePlan):
                 f"for fewer rounds, or use PrivateFTRL{' or CTRL' if self.problem.smoothness < inf else ''}."
             )
 
+    @cached_property
+    def sampled(self) -> Convex:
+        """The problem whose losses points are drawn by: without their kinks, if these are rounded off."""
+        loss = self.problem.loss
+        if not self.smoothing or not isinstance(loss, KinkedLoss):
+            return self.problem
+        return replace(self.problem, loss=RoundedKink.of(loss, self.smoothing))
+
     @property
     def decisions(self) -> int:
         """How many times the coins are tossed: after every batch but the last."""
@@ -125,7 +140,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             if steepness * self.problem.domain.diameter > LARGEST_CHANGE:
                 return inf
             return float(self.rounds + interval_nodes(self.problem, self.rate, self.regularisation))
-        sampler = sampler_after(self.problem, self.rate, self.regularisation, self.sampler_distance, self.rounds)
+        sampler = sampler_after(self.sampled, self.rate, self.regularisation, self.sampler_distance, self.rounds)
         return sampler.work * self.rounds
 
     @property
@@ -155,9 +170,13 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     def regret_bound(self) -> RegretBound:
         """The explicit bound, with clipping and the sampler's error."""
         value = certified_regret(self.problem, self._tuned, self.reference_force, self.sampler_distance)
+        formula = "lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping"
+        if isinstance(self.sampled.loss, RoundedKink):
+            value += self.rounds * self.sampled.loss.price
+            formula += " + T w a^2/2"
         return RegretBound(
             value,
-            "lambda R^2 + (d/beta) ln(1/gamma) + gamma T L D + T B L^2/(4 lambda) + clipping",
+            formula,
             (f"{self.certified_against[-1]} adversary", "expectation over the learner's coins", "convex losses"),
         )
 
@@ -193,7 +212,11 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             )
         check_samplable(problem)
         tuned, distance = best_parameters(problem, target)
-        return cls(problem, *tuned, sampler_distance=distance, work_limit=work_limit, **target.contract)
+        make = partial(cls, problem, *tuned, sampler_distance=distance, **target.contract)
+        width = 0.0
+        if problem.domain.dimension > 1 and isinstance(problem.loss, KinkedLoss):
+            width = _least_width(problem, lambda size: make(smoothing=size, work_limit=None).work, work_limit)
+        return make(smoothing=width, work_limit=work_limit)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated."""
@@ -202,7 +225,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return (SmallInstance("integrated interval", "loud parameters, one dimension, T=3", line),)
 
     def _learner(self, randomness: Randomness) -> L2PConvexLearner:
-        loss = self.problem.loss
+        loss = self.sampled.loss
         if not isinstance(loss, RowLoss):
             raise InvalidInput(
                 f"L2PConvex can be planned for {self.problem.loss!r}, but starts only with a loss of rows of data."
@@ -219,7 +242,7 @@ class L2PConvexLearner(ConvexLearner):
 
     def __init__(self, plan: L2PConvex, randomness: Randomness, loss: RowLoss) -> None:
         super().__init__(plan, randomness)
-        problem = plan.problem
+        problem = plan.sampled
         self._loss: RowLoss = loss
         self._last_decision = plan.decisions * plan.batch
         self._measure: IntervalMeasure | ProximalMeasure
@@ -270,6 +293,14 @@ class L2PConvexLearner(ConvexLearner):
     def _move(self, point: FloatArray) -> None:
         self._switches += 1
         self._action = point
+
+
+def _least_width(problem: Convex, work: Callable[[float], float], limit: float | None) -> float:
+    """The least width that the limit on work allows, or the widest: privacy and the rest of regret do not see it."""
+    widest = problem.domain.radius * problem.loss.constants(None).lipschitz
+    if limit is None or work(0.0) <= limit:
+        return 0.0
+    return smallest(lambda size: work(size) <= limit, 1e-6 * widest, widest, 1e-2) if work(widest) <= limit else widest
 
 
 # The share of delta that pays for the sampler: the steps of a draw grow with its logarithm only.
