@@ -2,12 +2,14 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
+from estimators.records import private
 from tacit.accounting.composition import compose
 from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
@@ -29,13 +31,7 @@ STREAM = Randomness.replayable(0).stream("data")
 X = STREAM.standard_normal((400, 3))
 X /= np.linalg.norm(X, axis=1)[:, None]
 Y = (X[:, 0] > 0).astype(int)
-DECLARED = {"data_norm": 1.0, "classes": [0, 1]}
-
-
-def model(**options):
-    return PrivateLogisticRegression(
-        **{"epsilon": 1.0, "random_state": Randomness.replayable(1), **DECLARED, **options}
-    )
+model = partial(private, PrivateLogisticRegression, ledger=None)
 
 
 def test_a_grid_search_of_scikit_learn_is_recorded():

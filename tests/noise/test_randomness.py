@@ -11,7 +11,7 @@ import pytest
 from attacks import rows
 from tacit import Experts, InvalidInput, Randomness
 from tacit.algorithms import LazyExperts
-from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, SEALED, Process, Stream
+from tacit.noise.randomness import COMPUTATIONAL, SEALED, Process, Stream
 
 
 def forked(answer):
@@ -63,14 +63,6 @@ def test_children_are_independent_sources_of_the_same_kind():
     assert bits(source.child("x").stream("y")) != bits(source.stream("x"))
 
 
-def test_secret_sources_differ_and_are_private():
-    assert bits(Randomness.secret().stream("a")) != bits(Randomness.secret().stream("a"))
-    assert Randomness.secret().private
-    assert Randomness.secret().label == COMPUTATIONAL
-    assert not Randomness.replayable(0).private
-    assert Randomness.replayable(0).label == REPLAYABLE == "replayable: not private"
-
-
 COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}
 
 
@@ -81,6 +73,7 @@ def test_a_secret_source_has_no_key_and_may_be_shared():
     draws = {tuple(bits(source.stream("a"))) for source in shared}
     assert len(draws) == len(shared)
     assert all(source.private and source.state_dict() == {} for source in shared)
+    assert (secret.label, Randomness.replayable(0).label) == (COMPUTATIONAL, "replayable: not private")
     with pytest.raises(InvalidInput, match="32 bytes"):
         Randomness(b"short")
     assert not Randomness(bytes(32)).private  # a key that somebody named is no secret

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 
 import tacit
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
 from tacit.accounting import chain_profiles as few_steps
@@ -174,6 +174,7 @@ def _own_delta_only(
         honest(self, leaks, delta, stated, found)
 
 
+in_accounting = planting("accounting")
 CONTROLS: tuple[Control, ...] = (
     Control(
         "the words of a contract are believed", "accounting",
@@ -183,20 +184,14 @@ CONTROLS: tuple[Control, ...] = (
             Experts(n=4, horizon=300), "unit", "one record",
         ),
     ),
-    Control(
-        "the curve of a contract is believed", "accounting", swap(VERIFIER._Account, "_check_point", _own_delta_only),
-        by_test("verification.test_verify", "test_every_point_of_the_curve_is_recomputed", HedgeOnSums, 0, 0.95),
-    ),
-    Control(
-        "an epsilon of experiments may be a millionth too small", "accounting",
-        swap(experiments, "_ROUNDED", lambda honest: mpmath.mpf("1e-6")),
-        by_test("experiments.test_contract", "test_the_second_accountant_agrees", Promise(1.0, 1e-6, 5)),
-    ),
-    Control(
-        "arms state more than their largest rate costs", "accounting",
-        swap(ArmPlan, "curve", lambda honest: property(lambda plan: Pure(plan.epsilon))),
-        loud_arms,
-    ),
+    in_accounting("the curve of a contract is believed", VERIFIER._Account, "_check_point", _own_delta_only,
+                  by_test("verification.test_verify",
+                          "test_every_point_of_the_curve_is_recomputed", HedgeOnSums, 0, 0.95)),
+    in_accounting("an epsilon of experiments may be a millionth too small", experiments, "_ROUNDED",
+                  lambda honest: mpmath.mpf("1e-6"),
+                  by_test("experiments.test_contract", "test_the_second_accountant_agrees", Promise(1.0, 1e-6, 5))),
+    in_accounting("arms state more than their largest rate costs", ArmPlan, "curve",
+                  lambda honest: property(lambda plan: Pure(plan.epsilon)), loud_arms),
     Control(
         "a form that no plan has is read on", "accounting",
         swap(VERIFIER, "check_schema", lambda honest: lambda *_, **__: None),
@@ -213,69 +208,38 @@ CONTROLS: tuple[Control, ...] = (
             Experts(n=4, horizon=300), 1e-6,
         ),
     ),
-    Control(
-        "infinite divergences left out", "accounting", swap(conversion, "_divergences", _infinite_is_nothing),
-        by_test("accounting.test_lazy", "test_a_coin_that_may_be_certain_is_never_free", Renyi([2.0], [0.1])),
-    ),
-    Control(
-        "a delta that underflows is pure", "accounting", swap(conversion, "LEAST_DELTA", lambda honest: 0.0), tiny_delta
-    ),
-    Control(
-        "keep probabilities as floats", "accounting", swap(lazy.LazyChain, "coin", _floats_only),
-        by_test("accounting.test_lazy", "test_a_coin_below_the_floats_is_seen"),
-    ),
-    Control(
-        "half the range is the worst loss", "accounting", swap(smoothed_walk, "response", _half_the_range),
-        lambda: wide_draws(20, 1.713),
-    ),
-    Control(
-        "half the range is the worst loss, step by step", "accounting",
-        swap(few_steps.WorstDraws, "_drawn", _middle_only), lambda: wide_draws(10, 1.713),
-    ),
-    Control(
-        "only the first vertex of a coin", "accounting", swap(chain_profiles, "moved_pairs", _first_vertex),
-        likely_redraw,
-    ),
-    Control(
-        "other tosses redraw less than they may", "accounting",
-        swap(chain_profiles.ChainProfile, "_draws", _least_redraws), many_tosses,
-    ),
-    Control(
-        "a search for epsilon ends where it began", "accounting",
-        swap(chain_profiles.ChainProfile, "_epsilon_near", _first_of_none),
-        by_test(
-            "accounting.test_chain_profiles",
-            "test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero",
-        ),
-    ),
+    in_accounting("infinite divergences left out", conversion, "_divergences", _infinite_is_nothing,
+                  by_test("accounting.test_lazy",
+                          "test_a_coin_that_may_be_certain_is_never_free", Renyi([2.0], [0.1]))),
+    in_accounting("a delta that underflows is pure", conversion, "LEAST_DELTA", lambda honest: 0.0, tiny_delta),
+    in_accounting("keep probabilities as floats", lazy.LazyChain, "coin", _floats_only,
+                  by_test("accounting.test_lazy", "test_a_coin_below_the_floats_is_seen")),
+    in_accounting("half the range is the worst loss", smoothed_walk, "response", _half_the_range,
+                  lambda: wide_draws(20, 1.713)),
+    in_accounting("half the range is the worst loss, step by step", few_steps.WorstDraws, "_drawn", _middle_only,
+                  lambda: wide_draws(10, 1.713)),
+    in_accounting("only the first vertex of a coin", chain_profiles, "moved_pairs", _first_vertex, likely_redraw),
+    in_accounting("other tosses redraw less than they may", chain_profiles.ChainProfile, "_draws", _least_redraws,
+                  many_tosses),
+    in_accounting("a search for epsilon ends where it began", chain_profiles.ChainProfile, "_epsilon_near",
+                  _first_of_none,
+                  by_test("accounting.test_chain_profiles",
+                          "test_an_end_that_is_above_delta_among_others_does_not_make_epsilon_zero")),
     Control(
         "curvature forgotten where the loss is not steep", "stochastic",
         swap(linked_accounting.LinkedReleases, "_linked", _no_curvature),
         by_test("algorithms.stochastic.test_linked_accounting", "test_exact_integrals_stay_below", [], 0.05, 2.0),
     ),
-    Control(
-        "only the largest failure counts", "accounting", swap(composition._Found, "failure", _largest_failure),
-        two_failures,
-    ),
-    Control(
-        "a response less than there are", "accounting", swap(composition, "_binomial_walk", _one_step_less),
-        by_test("accounting.test_composition", "test_equal_responses_are_binomial", 0.1, 100),
-    ),
-    Control(
-        "epsilons of both relations added", "accounting", swap(Guarantee, "as_replacement", _same_number),
-        mixed_relations,
-    ),
-    Control(
-        "epochs not held to their target", "accounting", swap(doubling, "_covers", lambda honest: lambda *parts: True),
-        by_test("runtime.test_doubling", "test_an_epoch_beyond_the_target_never_begins"),
-    ),
-    Control(
-        "cube noise that float64 cannot hold", "accounting",
-        swap(noisy_vectors, "least_cube_rate", lambda honest: lambda *parts: 2.0**-32),
-        by_test("noise.test_cube", "test_plans_for_many_experts_have_noise_that_float64_holds", 3 * 10**6, 0.01),
-    ),
-    Control(
-        "epsilon shown rounded to nearest", "accounting",
-        swap(guarantee, "rounded_up", lambda honest: lambda value, digits=4: f"{value:.{digits}g}"), shown_epsilon,
-    ),
+    in_accounting("only the largest failure counts", composition._Found, "failure", _largest_failure, two_failures),
+    in_accounting("a response less than there are", composition, "_binomial_walk", _one_step_less,
+                  by_test("accounting.test_composition", "test_equal_responses_are_binomial", 0.1, 100)),
+    in_accounting("epsilons of both relations added", Guarantee, "as_replacement", _same_number, mixed_relations),
+    in_accounting("epochs not held to their target", doubling, "_covers", lambda honest: lambda *parts: True,
+                  by_test("runtime.test_doubling", "test_an_epoch_beyond_the_target_never_begins")),
+    in_accounting("cube noise that float64 cannot hold", noisy_vectors, "least_cube_rate",
+                  lambda honest: lambda *parts: 2.0**-32,
+                  by_test("noise.test_cube",
+                          "test_plans_for_many_experts_have_noise_that_float64_holds", 3 * 10**6, 0.01)),
+    in_accounting("epsilon shown rounded to nearest", guarantee, "rounded_up",
+                  lambda honest: lambda value, digits=4: f"{value:.{digits}g}", shown_epsilon),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from planted_bugs.checked import found
 from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner, LossLearner
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
@@ -139,50 +139,28 @@ def _stale(honest: Any) -> Any:
     return lambda self, probabilities: honest(self, probabilities * 0 + 1 / len(probabilities))
 
 
+in_arms = planting("arms")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "halved noise (batched Tsallis)", "arms",
-        swap(ClippedGeometric, "rate", _loud_rate), lambda: searched(tsallis()),
-    ),
-    Control(
-        "several rounds per person forgotten (batched Tsallis)", "arms",
-        swap(ClippedGeometric, "rate", _one_round), lambda: searched(tsallis(eta=0.2, rounds_per_person=2)),
-    ),
-    Control(
-        "a block released twice (live arms)", "arms",
-        swap(LiveArmsLearner, "_release", _block_twice), lambda: one_pair(live(), 0),
-    ),
-    Control(
-        "shares from open blocks (live arms)", "arms",
-        swap(LiveArmsLearner, "_law", _open_blocks), lambda: one_pair(live(first=3, horizon=8), 6), fast=False,
-    ),
-    Control(
-        "a late reply in the next block (live arms)", "arms",
-        swap(LiveArmsLearner, "_release", _kept_reply), lambda: one_pair(live(horizon=4), 0), fast=False,
-    ),
-    Control(
-        "missing feedback that is not a round (live arms)", "arms",
-        swap(LiveArmsLearner, "_absorb", _not_a_round), lambda: searched(live(relation="zero-out")), fast=False,
-    ),
-    Control(
-        "a sum that is not reset (batched Tsallis)", "arms",
-        swap(BatchedTsallisLearner, "_release", _carried), lambda: searched(tsallis()),
-    ),
-    Control(
-        "an arm chosen by the sum itself (batched Tsallis)", "arms",
-        swap(BatchedTsallisLearner, "_release", _best_seen), lambda: searched(tsallis()),
-    ),
-    Control(
-        "missing feedback that adds nothing (zero-out)", "arms",
-        swap(BitLearner, "_step", _absent), lambda: searched(tsallis(relation="zero-out", missing=0.5)),
-    ),
-    Control(
-        "losses that add up across rounds (batched Tsallis)", "arms",
-        swap(BitLearner, "_step", _cut), lambda: searched(tsallis(batch=2, horizon=4)),
-    ),
-    Control(
-        "a round stands in for all that a mask leaves out (batched Tsallis)", "arms",
-        swap(LossLearner, "_read", _unmasked), found("missing_rounds_are_rounds", masked),
-    ),
-    Control("an arm drawn from the first law", "arms", swap(Draws, "arm", _stale), observed, fast=False),
+    in_arms("halved noise (batched Tsallis)", ClippedGeometric, "rate", _loud_rate, lambda: searched(tsallis())),
+    in_arms("several rounds per person forgotten (batched Tsallis)", ClippedGeometric, "rate", _one_round,
+            lambda: searched(tsallis(eta=0.2, rounds_per_person=2))),
+    in_arms("a block released twice (live arms)", LiveArmsLearner, "_release", _block_twice,
+            lambda: one_pair(live(), 0)),
+    in_arms("shares from open blocks (live arms)", LiveArmsLearner, "_law", _open_blocks,
+            lambda: one_pair(live(first=3, horizon=8), 6), fast=False),
+    in_arms("a late reply in the next block (live arms)", LiveArmsLearner, "_release", _kept_reply,
+            lambda: one_pair(live(horizon=4), 0), fast=False),
+    in_arms("missing feedback that is not a round (live arms)", LiveArmsLearner, "_absorb", _not_a_round,
+            lambda: searched(live(relation="zero-out")), fast=False),
+    in_arms("a sum that is not reset (batched Tsallis)", BatchedTsallisLearner, "_release", _carried,
+            lambda: searched(tsallis())),
+    in_arms("an arm chosen by the sum itself (batched Tsallis)", BatchedTsallisLearner, "_release", _best_seen,
+            lambda: searched(tsallis())),
+    in_arms("missing feedback that adds nothing (zero-out)", BitLearner, "_step", _absent,
+            lambda: searched(tsallis(relation="zero-out", missing=0.5))),
+    in_arms("losses that add up across rounds (batched Tsallis)", BitLearner, "_step", _cut,
+            lambda: searched(tsallis(batch=2, horizon=4))),
+    in_arms("a round stands in for all that a mask leaves out (batched Tsallis)", LossLearner, "_read", _unmasked,
+            found("missing_rounds_are_rounds", masked)),
+    in_arms("an arm drawn from the first law", Draws, "arm", _stale, observed, fast=False),
 )  # fmt: skip

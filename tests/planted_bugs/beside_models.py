@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, both, swap
+from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
@@ -172,19 +172,14 @@ def _rows_if_all_are(honest: Any) -> Any:
     return lambda owner, X: honest(owner, X if all(isinstance(row, list) for row in X) else [[row] for row in X])
 
 
+in_estimators = planting("estimators")
 CONTROLS = (
-    Control(
-        "means of many columns are charged as one", "estimators",
-        swap(statistics.PrivateStatistic, "_noise", _as_one_column), _moved_by("mean", 0.0), row=rows.STATISTICS,
-    ),
-    Control(
-        "a histogram pays for one bin where a record leaves another", "estimators",
-        swap(statistics.PrivateStatistic, "_noise", _as_one_column), _moved_by("histogram"), row=rows.STATISTICS,
-    ),
-    Control(
-        "every step of a quantile spends the whole budget", "estimators",
-        swap(statistics.PrivateStatistic, "_noise", _each_in_full), _moved_by("quantile"), row=rows.STATISTICS,
-    ),
+    in_estimators("means of many columns are charged as one", statistics.PrivateStatistic, "_noise", _as_one_column,
+                  _moved_by("mean", 0.0), row=rows.STATISTICS),
+    in_estimators("a histogram pays for one bin where a record leaves another", statistics.PrivateStatistic, "_noise",
+                  _as_one_column, _moved_by("histogram"), row=rows.STATISTICS),
+    in_estimators("every step of a quantile spends the whole budget", statistics.PrivateStatistic, "_noise",
+                  _each_in_full, _moved_by("quantile"), row=rows.STATISTICS),
     Control(
         "rows of a covariance are not clipped", "estimators",
         both(
@@ -194,33 +189,24 @@ CONTROLS = (
         ),
         _moved_by("covariance"), row=rows.STATISTICS,
     ),
-    Control(
-        "a list is a table if all its elements are rows, and else a column", "estimators",
-        swap(statistics, "column_of", _rows_if_all_are),
-        by_test("estimators.test_statistics", "test_an_element_of_another_shape_changes_no_other_cell", None),
-        row=rows.STATISTICS,
-    ),
-    Control(
-        "labels of a score become an array of one kind", "estimators",
-        swap(statistics, "_labels_of", lambda honest: np.array),
-        by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
-                "accuracy", "a text"),
-        row=rows.STATISTICS,
-    ),
-    Control(
-        "predictions that are a column are compared with all labels", "estimators",
-        swap(scoring, "_shaped", lambda honest: lambda found, shape: np.asarray(found)),
-        by_test("estimators.test_statistics", "test_predictions_that_are_a_column_are_refused",
-                "neg_mean_absolute_error"),
-        row=rows.STATISTICS,
-    ),
-    Control(
-        "a label that cannot be compared has all labels refused", "estimators",
-        swap(statistics, "_can_be_compared", lambda honest: lambda label: True),
-        by_test("estimators.test_statistics", "test_a_label_of_another_kind_moves_a_score_by_one_record",
-                "accuracy", np.ones(2)),
-        row=rows.STATISTICS,
-    ),
+    in_estimators("a list is a table if all its elements are rows, and else a column", statistics, "column_of",
+                  _rows_if_all_are,
+                  by_test("estimators.test_statistics", "test_an_element_of_another_shape_changes_no_other_cell", None),
+                  row=rows.STATISTICS),
+    in_estimators("labels of a score become an array of one kind", statistics, "_labels_of", lambda honest: np.array,
+                  by_test("estimators.test_statistics",
+                          "test_a_label_of_another_kind_moves_a_score_by_one_record", "accuracy", "a text"),
+                  row=rows.STATISTICS),
+    in_estimators("predictions that are a column are compared with all labels", scoring, "_shaped",
+                  lambda honest: lambda found, shape: np.asarray(found),
+                  by_test("estimators.test_statistics",
+                          "test_predictions_that_are_a_column_are_refused", "neg_mean_absolute_error"),
+                  row=rows.STATISTICS),
+    in_estimators("a label that cannot be compared has all labels refused", statistics, "_can_be_compared",
+                  lambda honest: lambda label: True,
+                  by_test("estimators.test_statistics",
+                          "test_a_label_of_another_kind_moves_a_score_by_one_record", "accuracy", np.ones(2)),
+                  row=rows.STATISTICS),
     Control(
         "weights above their bound are not clipped", "estimators",
         both(
@@ -229,32 +215,18 @@ CONTROLS = (
         ),
         heavy_record,
     ),
-    Control(
-        "rows are clipped before their products only if some weight is not 1", "estimators",
-        swap(ridge.PrivateRidge, "_weighted", _unclipped_if_all_weigh_one), weight_of_one,
-    ),
-    Control(
-        "class counts are released twice and paid for once", "estimators",
-        swap(classifier, "class_counts", _twice), counts_released,
-    ),
-    Control(
-        "sparse rows are not clipped", "estimators",
-        swap(base, "clipped_rows", lambda honest: lambda rows, norm: rows), long_sparse_record,
-    ),
-    Control(
-        "entries that a sparse row has twice count as two", "estimators",
-        swap(sparse_rows, "canonical", lambda honest: lambda rows: rows), repeated_entries,
-    ),
-    Control(
-        "squares of sparse rows are added up one after the other", "estimators",
-        swap(sparse_rows, "norms_of", _one_after_the_other), wide_record,
-    ),
-    Control(
-        "squares of dense rows are added up one after the other", "estimators",
-        swap(loss_base, "row_norms", _one_after_the_other), wide_record,
-    ),
-    Control(
-        "both statistics are charged as if one were free", "estimators",
-        swap(statistics, "joint_shift", lambda honest: lambda units, **_: np.sqrt(2) * units), statistics_noise,
-    ),
+    in_estimators("rows are clipped before their products only if some weight is not 1", ridge.PrivateRidge,
+                  "_weighted", _unclipped_if_all_weigh_one, weight_of_one),
+    in_estimators("class counts are released twice and paid for once", classifier, "class_counts", _twice,
+                  counts_released),
+    in_estimators("sparse rows are not clipped", base, "clipped_rows", lambda honest: lambda rows, norm: rows,
+                  long_sparse_record),
+    in_estimators("entries that a sparse row has twice count as two", sparse_rows, "canonical",
+                  lambda honest: lambda rows: rows, repeated_entries),
+    in_estimators("squares of sparse rows are added up one after the other", sparse_rows, "norms_of",
+                  _one_after_the_other, wide_record),
+    in_estimators("squares of dense rows are added up one after the other", loss_base, "row_norms",
+                  _one_after_the_other, wide_record),
+    in_estimators("both statistics are charged as if one were free", statistics, "joint_shift",
+                  lambda honest: lambda units, **_: np.sqrt(2) * units, statistics_noise),
 )  # fmt: skip

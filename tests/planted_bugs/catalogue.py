@@ -76,6 +76,15 @@ def both(*bugs: Bug) -> Bug:
     return planted
 
 
+def planting(family: str) -> Callable[..., Control]:
+    """Make controls of one family: what is wrong, the owner and the name of what is swapped, the bug, the attack."""
+
+    def control(name: str, owner: Any, part: str, make: Callable[[Any], Any], attack: Attack, **others: Any) -> Control:
+        return Control(name, family, swap(owner, part, make), attack, **others)
+
+    return control
+
+
 PARTS = (
     "sums", "experts", "tracking", "convex", "densities", "accounting", "life_of_noise", "errors", "arms", "delays",
     "losses", "measures", "fleet", "beside_models", "stores", "on_sums", "services", "contexts", "policies",

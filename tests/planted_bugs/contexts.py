@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attacks.rows import BILLBOARD, LONG_FEATURES
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.contextual.explore_linear.explore_linear import ExploreLinearLearner
 from tacit.algorithms.contextual.explore_linear.release import Lattice
@@ -62,25 +62,13 @@ def _loud(honest: Any) -> Any:
     return property(lambda self: tuple(isqrt(4 * self.scale**2 // (j * (j + 1))) for j in range(1, self.actions)))
 
 
+in_contexts = planting("contexts")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "a coin that depends on features", "contexts",
-        swap(ExploreLinearLearner, "_choose", _coin_of_features), small, row=BILLBOARD,
-    ),
-    Control(
-        "losses of greedy rounds are read", "contexts",
-        swap(ExploreLinearLearner, "_add", _reads_greedy), small, row=BILLBOARD,
-    ),
-    Control(
-        "a round in two releases", "contexts",
-        swap(ExploreLinearLearner, "_release_at", _two_releases), small,
-    ),
-    Control(
-        "features that are not clipped", "contexts",
-        swap(ExploreLinearLearner, "_quantised", _unclipped), small, row=LONG_FEATURES,
-    ),
-    Control(
-        "contrasts multiplied by more than was paid for", "contexts",
-        swap(Lattice, "contrast_factors", _loud), small,
-    ),
+    in_contexts("a coin that depends on features", ExploreLinearLearner, "_choose", _coin_of_features, small,
+                row=BILLBOARD),
+    in_contexts("losses of greedy rounds are read", ExploreLinearLearner, "_add", _reads_greedy, small, row=BILLBOARD),
+    in_contexts("a round in two releases", ExploreLinearLearner, "_release_at", _two_releases, small),
+    in_contexts("features that are not clipped", ExploreLinearLearner, "_quantised", _unclipped, small,
+                row=LONG_FEATURES),
+    in_contexts("contrasts multiplied by more than was paid for", Lattice, "contrast_factors", _loud, small),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, both, swap
+from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.sums import replayed
 from planted_bugs.tested import by_test
 from tacit.algorithms.bandit import bandit_fw
@@ -280,15 +280,14 @@ def _leaking_average(honest: Any, self: Any, checked: Any) -> None:
     self._action = self._action + 1e-3 * np.asarray(checked)[0]
 
 
+in_stochastic = planting("stochastic")
+in_convex = planting("convex")
+in_bandit = planting("bandit")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "a gradient reaches the average past the noise", "stochastic",
-        swap(averaged_ftrl.AveragedFTRLLearner, "_absorb", _leaking_average), lambda: replayed(averages()),
-    ),
-    Control(
-        "a batch counts its gradients again in the next one (FTRL)", "convex",
-        swap(private_ftrl.PrivateFTRLLearner, "_add", _never_forgets), lambda: replayed(in_batches()),
-    ),
+    in_stochastic("a gradient reaches the average past the noise", averaged_ftrl.AveragedFTRLLearner, "_absorb",
+                  _leaking_average, lambda: replayed(averages())),
+    in_convex("a batch counts its gradients again in the next one (FTRL)", private_ftrl.PrivateFTRLLearner, "_add",
+              _never_forgets, lambda: replayed(in_batches())),
     Control(
         "second stream not paid for (FTRL)", "convex",
         both(
@@ -297,14 +296,10 @@ CONTROLS: tuple[Control, ...] = (
         ),
         lambda: replayed(two_streams()),
     ),
-    Control(
-        "both streams under one noise (FTRL)", "convex",
-        swap(private_ftrl.TwoStreamsLearner, "__init__", _one_noise), lambda: replayed(two_streams()),
-    ),
-    Control(
-        "second noise is minus the first (FTRL)", "convex",
-        swap(private_ftrl.TwoStreamsLearner, "__init__", _opposite_noise), lambda: replayed(two_streams()),
-    ),
+    in_convex("both streams under one noise (FTRL)", private_ftrl.TwoStreamsLearner, "__init__", _one_noise,
+              lambda: replayed(two_streams())),
+    in_convex("second noise is minus the first (FTRL)", private_ftrl.TwoStreamsLearner, "__init__", _opposite_noise,
+              lambda: replayed(two_streams())),
     Control(
         "clip after the sum (FTRL)", "convex",
         both(
@@ -326,45 +321,22 @@ CONTROLS: tuple[Control, ...] = (
         ),
         lambda: replayed(leader(**PRIVACY)),
     ),
-    Control(
-        "multiscale constant as printed", "convex", swap(Multiscale, "squared_norm", _small_constant),
-        lambda: replayed(grid()),
-    ),
-    Control(
-        "noise quartered (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _quarter_noise), perturbed, fast=False,
-    ),
-    Control(
-        "a minimiser that raises for some data", "convex", swap(minimum, "_certified", _gives_up), AT_THE_KINKS,
-    ),
-    Control(
-        "linear term quartered (objective perturbation)", "convex",
-        swap(model_noise.LatticeModelNoise, "linear_term", _quarter_term), one_model, fast=False,
-    ),
-    Control(
-        "a limit on switches that reads the losses (CTRL)", "convex",
-        swap(coupled.CoupledLearner, "_stopped", _stops_by_the_losses), limited,
-    ),
-    Control("an iterate without certificate", "convex", swap(minimum, "_certified", _uncertified), AT_THE_KINKS),
-    Control("ratios not clipped (Gibbs)", "convex", swap(TwoChains, "absorb", no_limit), gibbs, fast=False),
-    Control(
-        "values not clipped (bandit)", "bandit", swap(BanditLearner, "_check", _raw_value),
-        lambda: replayed(bandit()),
-    ),
-    Control(
-        "sensitivity of a value for that of an estimate", "bandit",
-        swap(bandit_fw.BanditFW, "records", _one_estimate),
-        lambda: replayed(bandit()),
-    ),
-    Control(
-        "differences clipped at twice the bound", "stochastic", swap(online_to_batch, "_shares", _loose_shares),
-        lambda: replayed(one_pass()),
-    ),
-    Control(
-        "norm noise x .9", "stochastic", swap(norms.Norm, "exponential_noise", _short_noise),
-        lambda: _norm_noise(2.0), fast=False,
-    ),
-    Control(
-        "Gaussian direction of noise in another norm", "stochastic",
-        swap(norms.Norm, "exponential_noise", _gaussian_direction), lambda: _norm_noise(1.2), fast=False,
-    ),
+    in_convex("multiscale constant as printed", Multiscale, "squared_norm", _small_constant, lambda: replayed(grid())),
+    in_convex("noise quartered (CTRL)", ctrl.CTRLLearner, "_deviation", _quarter_noise, perturbed, fast=False),
+    in_convex("a minimiser that raises for some data", minimum, "_certified", _gives_up, AT_THE_KINKS),
+    in_convex("linear term quartered (objective perturbation)", model_noise.LatticeModelNoise, "linear_term",
+              _quarter_term, one_model, fast=False),
+    in_convex("a limit on switches that reads the losses (CTRL)", coupled.CoupledLearner, "_stopped",
+              _stops_by_the_losses, limited),
+    in_convex("an iterate without certificate", minimum, "_certified", _uncertified, AT_THE_KINKS),
+    in_convex("ratios not clipped (Gibbs)", TwoChains, "absorb", no_limit, gibbs, fast=False),
+    in_bandit("values not clipped (bandit)", BanditLearner, "_check", _raw_value, lambda: replayed(bandit())),
+    in_bandit("sensitivity of a value for that of an estimate", bandit_fw.BanditFW, "records", _one_estimate,
+              lambda: replayed(bandit())),
+    in_stochastic("differences clipped at twice the bound", online_to_batch, "_shares", _loose_shares,
+                  lambda: replayed(one_pass())),
+    in_stochastic("norm noise x .9", norms.Norm, "exponential_noise", _short_noise, lambda: _norm_noise(2.0),
+                  fast=False),
+    in_stochastic("Gaussian direction of noise in another norm", norms.Norm, "exponential_noise", _gaussian_direction,
+                  lambda: _norm_noise(1.2), fast=False),
 )  # fmt: skip

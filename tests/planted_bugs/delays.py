@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from planted_bugs.checked import found
 from planted_bugs.experts import described
 from tacit.algorithms.experts.lazy_experts import LazyExperts, LazyExpertsLearner
@@ -57,21 +57,14 @@ def _replaced(honest: Any, self: Any, round: int, feedback: Any) -> None:
     honest(self, round, feedback)
 
 
+in_delays = planting("delays")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "the coin tests the expert of the old round", "delays",
-        swap(LazyExpertsLearner, "_absorb", _old_expert), lambda: described(LATE),
-    ),
-    Control(
-        "a late report is absorbed a second time", "delays",
-        swap(Learner, "settle", _absorbed_again), found("slots_refuse", late), row=rows.REPEATED,
-    ),
-    Control(
-        "feedback is absorbed in order of arrival", "delays",
-        swap(Learner, "settle", _in_order_of_arrival), found("deciding_is_playing", late),
-    ),
-    Control(
-        "a second report replaces the first", "delays",
-        swap(Learner, "settle", _replaced), found("slots_refuse", late), row=rows.REPEATED,
-    ),
+    in_delays("the coin tests the expert of the old round", LazyExpertsLearner, "_absorb", _old_expert,
+              lambda: described(LATE)),
+    in_delays("a late report is absorbed a second time", Learner, "settle", _absorbed_again,
+              found("slots_refuse", late), row=rows.REPEATED),
+    in_delays("feedback is absorbed in order of arrival", Learner, "settle", _in_order_of_arrival,
+              found("deciding_is_playing", late)),
+    in_delays("a second report replaces the first", Learner, "settle", _replaced, found("slots_refuse", late),
+              row=rows.REPEATED),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from planted_bugs.tested import by_test
 from tacit.algorithms.convex.ctrl import coupled, ctrl
 from tacit.algorithms.convex.l2p_convex import measure, proximal
@@ -166,46 +166,24 @@ def _one_coin(honest: Any, self: TwoChains) -> bool:
     return redrawn
 
 
+in_convex = planting("convex")
 CONTROLS: tuple[Control, ...] = (
-    Control("noise x .9 (CTRL)", "convex", swap(ctrl.CTRLLearner, "_deviation", _less_noise), drawn),
-    Control(
-        "the same noise at every redraw (CTRL)", "convex",
-        swap(coupled.CoupledLearner, "_draw", _same_noise), tossed,
-    ),
-    Control(
-        "a redraw forgets the newest loss (CTRL)", "convex",
-        swap(coupled.CoupledLearner, "_draw", _old_losses), modelled,
-    ),
-    Control(
-        "coins at the released point, with the barrier there (CTRL)", "convex",
-        swap(coupled.CoupledLearner, "_hold", _barrier_of_release), modelled,
-    ),
-    Control(
-        "release noise missing (CTRL)", "convex",
-        swap(coupled.CoupledLearner, "_released", _times("_blur", 0.0)), modelled,
-    ),
-    Control("minimiser stopped early (CTRL)", "convex", swap(coupled, "perturbed_minimum", _stops_early), modelled),
-    Control("clocks x 1.3 (CTRL)", "convex", swap(ctrl.CTRLLearner, "_coins", _slow_clocks), tossed),
-    Control("missing forced redraw (CTRL)", "convex", swap(ctrl.CTRLLearner, "_coins", _no_force), tossed),
-    Control("wrong acceptance sign (CTRL)", "convex", swap(coupled.Held, "_gaussian_part", _wrong_sign), compared),
-    Control(
-        "determinant term missing (CTRL)", "convex",
-        swap(coupled.HeldQuadratic, "renew", _no_determinant), compared,
-    ),
-    Control("stale Hessian at a redraw (CTRL)", "convex", swap(coupled.HeldLink, "renew", _stale_hessian), modelled),
-    Control(
-        "temperature x 1.1 (Gibbs)", "convex",
-        swap(measure.ProximalMeasure, "sample", _times("_rate", 1.1)), fresh,
-    ),
-    Control(
-        "proximal sampler stopped early (Gibbs)", "convex",
-        swap(proximal.ProximalSampler, "sample", _few_steps), cut,
-    ),
-    Control(
-        "every proposal accepted (Gibbs)", "convex",
-        swap(proximal.ProximalSampler, "sample", _always_accepts), rejected,
-    ),
-    Control("proposals pulled onto the ball (Gibbs)", "convex", swap(proximal._BallKernel, "propose", _projects), wide),
-    Control("ratio reversed (Gibbs)", "convex", swap(measure.GibbsMeasure, "log_ratio", _reversed), moved),
-    Control("the reference moves with the decision (Gibbs)", "convex", swap(TwoChains, "decide", _one_coin), coined),
+    in_convex("noise x .9 (CTRL)", ctrl.CTRLLearner, "_deviation", _less_noise, drawn),
+    in_convex("the same noise at every redraw (CTRL)", coupled.CoupledLearner, "_draw", _same_noise, tossed),
+    in_convex("a redraw forgets the newest loss (CTRL)", coupled.CoupledLearner, "_draw", _old_losses, modelled),
+    in_convex("coins at the released point, with the barrier there (CTRL)", coupled.CoupledLearner, "_hold",
+              _barrier_of_release, modelled),
+    in_convex("release noise missing (CTRL)", coupled.CoupledLearner, "_released", _times("_blur", 0.0), modelled),
+    in_convex("minimiser stopped early (CTRL)", coupled, "perturbed_minimum", _stops_early, modelled),
+    in_convex("clocks x 1.3 (CTRL)", ctrl.CTRLLearner, "_coins", _slow_clocks, tossed),
+    in_convex("missing forced redraw (CTRL)", ctrl.CTRLLearner, "_coins", _no_force, tossed),
+    in_convex("wrong acceptance sign (CTRL)", coupled.Held, "_gaussian_part", _wrong_sign, compared),
+    in_convex("determinant term missing (CTRL)", coupled.HeldQuadratic, "renew", _no_determinant, compared),
+    in_convex("stale Hessian at a redraw (CTRL)", coupled.HeldLink, "renew", _stale_hessian, modelled),
+    in_convex("temperature x 1.1 (Gibbs)", measure.ProximalMeasure, "sample", _times("_rate", 1.1), fresh),
+    in_convex("proximal sampler stopped early (Gibbs)", proximal.ProximalSampler, "sample", _few_steps, cut),
+    in_convex("every proposal accepted (Gibbs)", proximal.ProximalSampler, "sample", _always_accepts, rejected),
+    in_convex("proposals pulled onto the ball (Gibbs)", proximal._BallKernel, "propose", _projects, wide),
+    in_convex("ratio reversed (Gibbs)", measure.GibbsMeasure, "log_ratio", _reversed, moved),
+    in_convex("the reference moves with the decision (Gibbs)", TwoChains, "decide", _one_coin, coined),
 )  # fmt: skip

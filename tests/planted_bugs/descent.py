@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from tacit.algorithms.stochastic import private_descent as descent
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.auditing.report import Finding
@@ -116,11 +116,9 @@ def _repeated(honest: Any) -> Any:
     return lambda self, count: noise()._take(count)
 
 
+in_descent = planting("descent")
 CONTROLS: tuple[Control, ...] = (
-    Control("residuals not clipped", "descent", swap(descent, "whole_residuals", _unclipped), paths),
-    Control("divisor counted from the data", "descent", swap(descent, "step_worth", _counted), padded),
-    Control(
-        "noise of a pass used again", "descent",
-        swap(PooledNoise, "draw", _repeated), independent,
-    ),
+    in_descent("residuals not clipped", descent, "whole_residuals", _unclipped, paths),
+    in_descent("divisor counted from the data", descent, "step_worth", _counted, padded),
+    in_descent("noise of a pass used again", PooledNoise, "draw", _repeated, independent),
 )  # fmt: skip

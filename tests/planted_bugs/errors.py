@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, both, swap
+from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
 from tacit import Arms, Convex, validation
@@ -128,6 +128,8 @@ def _as_seen(honest: Any, *arguments: Any, **named: Any) -> Any:
     return honest(*(x.view(_Seen) if type(x) is np.ndarray else x for x in arguments), **named)
 
 
+in_memory = planting("memory")
+in_estimators = planting("estimators")
 CONTROLS = (
     *(
         Control(
@@ -144,51 +146,29 @@ CONTROLS = (
              by_test("runtime.test_memory", "test_noisy_vectors")),
         )
     ),
-    Control(
-        "blocks of a run are read from the caller's memory again", "memory",
-        swap(validation.Rows, "read", lambda honest: lambda self: self._rows),
-        found("changing_memory_changes_nothing"), row=rows.BUFFER,
-    ),
-    Control(
-        "scikit-learn's check of the caller's memory is trusted", "memory",
-        swap(base, "checked_data", _plainly_validated),
-        by_test("runtime.test_memory", "test_estimators", "ridge"), row=rows.BUFFER,
-    ),
-    Control(
-        "a score that is not a number wins every grid search", "estimators",
-        swap(scoring, "whole_errors", _least),
-        by_test("estimators.test_scoring", "test_no_row_moves_a_sum_of_errors_by_more_than_one"),
-        row=rows.SCORES,
-    ),
-    Control(
-        "a step of a pipeline that looks up a cell quotes it", "estimators",
-        swap(pipeline, "without_words", lambda honest: lambda call, *data, **params: call(*data, **params)),
-        by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "transform"),
-        row=rows.WORDS,
-    ),
-    Control(
-        "a word among numbers makes texts of all categories", "estimators",
-        swap(table, "number_of", lambda honest: lambda cell: honest(cell) if isinstance(cell, float) else np.nan),
-        by_test("estimators.test_table", "test_one_cell_does_not_change_how_others_are_read"),
-        row=rows.CELLS,
-    ),
-    Control(
-        "scikit-learn's errors quote the cells that it refuses", "estimators",
-        swap(base, "checked_data", _plainly_validated), quoting(_refused_text), row=rows.NAMED,
-    ),
-    Control(
-        "numpy quotes a target of text", "estimators",
-        swap(base, "checked_data", _target_by_numpy), quoting(_refused_target),
-    ),
-    Control(
-        "a pipeline passes on the words of its steps", "estimators",
-        swap(pipeline, "TacitError", lambda honest: Exception),
-        by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "fit"), row=rows.NAMED,
-    ),
-    Control(
-        "a scaler makes infinities, which the next step refuses", "estimators",
-        swap(PrivateStandardScaler, "transform", lambda honest: lambda self, X: (X - self.mean_) / self.scale_), raised,
-    ),
+    in_memory("blocks of a run are read from the caller's memory again", validation.Rows, "read",
+              lambda honest: lambda self: self._rows, found("changing_memory_changes_nothing"), row=rows.BUFFER),
+    in_memory("scikit-learn's check of the caller's memory is trusted", base, "checked_data", _plainly_validated,
+              by_test("runtime.test_memory", "test_estimators", "ridge"), row=rows.BUFFER),
+    in_estimators("a score that is not a number wins every grid search", scoring, "whole_errors", _least,
+                  by_test("estimators.test_scoring", "test_no_row_moves_a_sum_of_errors_by_more_than_one"),
+                  row=rows.SCORES),
+    in_estimators("a step of a pipeline that looks up a cell quotes it", pipeline, "without_words",
+                  lambda honest: lambda call, *data, **params: call(*data, **params),
+                  by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "transform"),
+                  row=rows.WORDS),
+    in_estimators("a word among numbers makes texts of all categories", table, "number_of",
+                  lambda honest: lambda cell: honest(cell) if isinstance(cell, float) else np.nan,
+                  by_test("estimators.test_table", "test_one_cell_does_not_change_how_others_are_read"),
+                  row=rows.CELLS),
+    in_estimators("scikit-learn's errors quote the cells that it refuses", base, "checked_data", _plainly_validated,
+                  quoting(_refused_text), row=rows.NAMED),
+    in_estimators("numpy quotes a target of text", base, "checked_data", _target_by_numpy, quoting(_refused_target)),
+    in_estimators("a pipeline passes on the words of its steps", pipeline, "TacitError", lambda honest: Exception,
+                  by_test("estimators.test_strangers", "test_no_error_or_warning_of_a_step_is_passed_on", "fit"),
+                  row=rows.NAMED),
+    in_estimators("a scaler makes infinities, which the next step refuses", PrivateStandardScaler, "transform",
+                  lambda honest: lambda self, X: (X - self.mean_) / self.scale_, raised),
     Control(
         "a replayable state of arms passes for a secret one", "noise",
         swap(Draws, "private", lambda honest: None), found("forged_states_are_refused", arms), row=rows.FORGE,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import around, planting
 from planted_bugs.tested import by_test
 from tacit.experiments import closing, records, replies, results
 from tacit.experiments.experiments import Experiments
@@ -15,7 +16,7 @@ from tacit.experiments.replies import Replies
 from tacit.experiments.witness import Witness
 from tacit.noise.randomness import Sealed
 
-TESTS = "experiments.test_invariants"
+tested = partial(by_test, "experiments.test_invariants")
 
 
 def _without_gate(honest: Any) -> Any:
@@ -80,86 +81,46 @@ def _owed_at_the_start(honest: Any, self: Experiments, name: str) -> bool:
         return bool(honest(self, name))
 
 
+planted = planting("experiments")
 CONTROLS = (
-    Control(
-        "replies are taken whatever gate and clock say", "experiments", swap(Replies, "_is_open", _without_gate),
-        by_test(TESTS, "test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes"),
-        row=rows.LATE,
-    ),
-    Control(
-        "a worker remembers which versions there were", "experiments", swap(Experiments, "_versions", _stale),
-        by_test(TESTS, "test_another_worker_knows_new_versions"), row=rows.LATE,
-    ),
-    Control(
-        "noise depends on the version alone", "experiments", swap(Sealed, "batch", _by_version_alone),
-        by_test(TESTS, "test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
-    ),
-    Control(
-        "the witness takes every digest", "experiments", swap(Witness, "add", lambda honest: lambda *_: True),
-        by_test(TESTS, "test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
-    ),
-    Control(
-        "the last reply counts", "experiments", swap(replies, "_LARGER", lambda honest: "excluded.score"),
-        by_test(TESTS, "test_the_largest_value_counts_and_sums_are_capped"), row=rows.FLOODED,
-    ),
-    Control(
-        "arms are ranked by the mean of replies that arrived", "experiments",
-        swap(results, "collected", _mean_of_arrived),
-        by_test(TESTS, "test_lost_replies_never_help_an_arm"), row=rows.FLOODED,
-    ),
-    Control(
-        "a repeated reply writes nothing", "experiments", swap(replies, "_BEAT", lambda honest: "kept.beat"),
-        by_test(TESTS, "test_new_repeated_and_erased_rows_write_the_same"), row=rows.GUESSED,
-    ),
-    Control(
-        "a restored copy is released again with other noise", "experiments",
-        swap(closing, "digest", lambda honest: lambda content: "the same for all"),
-        by_test(TESTS, "test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED,
-    ),
-    Control(
-        "a restored copy owes nothing", "experiments", swap(Experiments, "_owe", lambda honest: lambda *_: None),
-        by_test(TESTS, "test_a_copy_from_before_the_charge_owes_it"), row=rows.RELEASED,
-    ),
-    Control(
-        "nobody remembers a restore", "experiments", swap(Witness, "last_restore", lambda honest: lambda self: None),
-        by_test(TESTS, "test_a_copy_from_before_a_restore_is_older"), row=rows.RELEASED,
-    ),
-    Control(
-        "a witness that was lost is begun anew", "experiments",
-        swap(records, "current", lambda honest: lambda transaction: []),
-        by_test(TESTS, "test_without_its_witness_nothing_is_released"), row=rows.RELEASED,
-    ),
-    Control(
-        "the clock decides whether overdue rows are deleted", "experiments",
-        swap(Replies, "purge_until", lambda honest: lambda *_: None),
-        by_test(TESTS, "test_rows_are_deleted_in_time_although_the_clock_is_wrong"), row=rows.LATE,
-    ),
-    Control(
-        "the store is asked for every version that a row names", "experiments",
-        swap(Experiments, "_versions", _asked_for_each),
-        by_test(TESTS, "test_invented_versions_cost_one_question"), row=rows.FLOODED,
-    ),
-    Control(
-        "a clock is confirmed and its future is kept", "experiments", swap(Experiments, "confirm", _kept_ahead),
-        by_test(TESTS, "test_a_clock_that_was_ahead_is_confirmed"), row=rows.LATE,
-    ),
-    Control(
-        "a new key goes on with rows under the old one", "experiments", swap(Experiments, "restore", _key_alone),
-        by_test(TESTS, "test_a_lost_key_has_a_way_back"), row=rows.RELEASED,
-    ),
-    Control(
-        "a process goes on under a key that was replaced", "experiments",
-        swap(Experiments, "_check_key", lambda honest: lambda *_: None),
-        by_test(TESTS, "test_a_service_that_goes_on_under_the_old_key_counts_nobody"), row=rows.RELEASED,
-    ),
-    Control(
-        "what a lost copy spent is charged at a start only", "experiments",
-        swap(Experiments, "_turn", _owed_at_the_start),
-        by_test(TESTS, "test_a_copy_owes_what_was_released_in_the_future_of_a_clock"), row=rows.RELEASED,
-    ),
-    Control(
-        "a batch loses the versions that a full memory forgets", "experiments",
-        swap(Experiments, "_versions", lambda honest: lambda self, salts: (honest(self, salts), self._known)[1]),
-        by_test(TESTS, "test_versions_that_are_forgotten_are_known_to_the_batch_that_named_them"), row=rows.FLOODED,
-    ),
+    planted("replies are taken whatever gate and clock say", Replies, "_is_open", _without_gate,
+            tested("test_nothing_counts_from_the_end_on_whether_or_not_somebody_closes"), row=rows.LATE),
+    planted("a worker remembers which versions there were", Experiments, "_versions", _stale,
+            tested("test_another_worker_knows_new_versions"), row=rows.LATE),
+    planted("noise depends on the version alone", Sealed, "batch", _by_version_alone,
+            tested("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED),
+    planted("the witness takes every digest", Witness, "add", lambda honest: lambda *_: True,
+            tested("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED),
+    planted("the last reply counts", replies, "_LARGER", lambda honest: "excluded.score",
+            tested("test_the_largest_value_counts_and_sums_are_capped"), row=rows.FLOODED),
+    planted("arms are ranked by the mean of replies that arrived", results, "collected", _mean_of_arrived,
+            tested("test_lost_replies_never_help_an_arm"), row=rows.FLOODED),
+    planted("a repeated reply writes nothing", replies, "_BEAT", lambda honest: "kept.beat",
+            tested("test_new_repeated_and_erased_rows_write_the_same"), row=rows.GUESSED),
+    planted("a restored copy is released again with other noise", closing, "digest",
+            lambda honest: lambda content: "the same for all",
+            tested("test_one_release_for_a_salt_and_the_same_rows_give_the_same_one"), row=rows.RELEASED),
+    planted("a restored copy owes nothing", Experiments, "_owe", lambda honest: lambda *_: None,
+            tested("test_a_copy_from_before_the_charge_owes_it"), row=rows.RELEASED),
+    planted("nobody remembers a restore", Witness, "last_restore", lambda honest: lambda self: None,
+            tested("test_a_copy_from_before_a_restore_is_older"), row=rows.RELEASED),
+    planted("a witness that was lost is begun anew", records, "current", lambda honest: lambda transaction: [],
+            tested("test_without_its_witness_nothing_is_released"), row=rows.RELEASED),
+    planted("the clock decides whether overdue rows are deleted", Replies, "purge_until",
+            lambda honest: lambda *_: None,
+            tested("test_rows_are_deleted_in_time_although_the_clock_is_wrong"), row=rows.LATE),
+    planted("the store is asked for every version that a row names", Experiments, "_versions", _asked_for_each,
+            tested("test_invented_versions_cost_one_question"), row=rows.FLOODED),
+    planted("a clock is confirmed and its future is kept", Experiments, "confirm", _kept_ahead,
+            tested("test_a_clock_that_was_ahead_is_confirmed"), row=rows.LATE),
+    planted("a new key goes on with rows under the old one", Experiments, "restore", _key_alone,
+            tested("test_a_lost_key_has_a_way_back"), row=rows.RELEASED),
+    planted("a process goes on under a key that was replaced", Experiments, "_check_key",
+            lambda honest: lambda *_: None,
+            tested("test_a_service_that_goes_on_under_the_old_key_counts_nobody"), row=rows.RELEASED),
+    planted("what a lost copy spent is charged at a start only", Experiments, "_turn", _owed_at_the_start,
+            tested("test_a_copy_owes_what_was_released_in_the_future_of_a_clock"), row=rows.RELEASED),
+    planted("a batch loses the versions that a full memory forgets", Experiments, "_versions",
+            lambda honest: lambda self, salts: (honest(self, salts), self._known)[1],
+            tested("test_versions_that_are_forgotten_are_known_to_the_batch_that_named_them"), row=rows.FLOODED),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import Any
 
-from planted_bugs.catalogue import Control, around, both, swap
+from planted_bugs.catalogue import Control, around, both, planting, swap
 from tacit.algorithms.experts import expert_plan, l2p
 from tacit.algorithms.experts import lazy_experts as lazy
 from tacit.algorithms.experts import scheduled_experts as scheduled
@@ -188,27 +188,18 @@ def _doubling() -> Finding:
     return epochs(plan, Randomness.replayable(5).stream("controls"))
 
 
+in_experts = planting("experts")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "missing forced switch (lazy experts)", "experts",
-        swap(lazy.LazyExpertsLearner, "__init__", _started(_no_force)), lambda: searched(LAZY, 8),
-    ),
-    Control(
-        "wrong acceptance sign (lazy experts)", "experts",
-        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_wrong_sign)), lambda: searched(LAZY),
-    ),
-    Control(
-        "keep bit looks at the cumulative loss", "experts",
-        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_cumulative)), lambda: searched(LAZY),
-    ),
-    Control(
-        "a loss counted in two decisions", "experts",
-        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_carried)), lambda: described(BATCHED),
-    ),
-    Control(
-        "any loss at all means redraw", "experts",
-        swap(lazy.LazyExpertsLearner, "_absorb", _absorb(_certain)), lambda: searched(LAZY),
-    ),
+    in_experts("missing forced switch (lazy experts)", lazy.LazyExpertsLearner, "__init__", _started(_no_force),
+               lambda: searched(LAZY, 8)),
+    in_experts("wrong acceptance sign (lazy experts)", lazy.LazyExpertsLearner, "_absorb", _absorb(_wrong_sign),
+               lambda: searched(LAZY)),
+    in_experts("keep bit looks at the cumulative loss", lazy.LazyExpertsLearner, "_absorb", _absorb(_cumulative),
+               lambda: searched(LAZY)),
+    in_experts("a loss counted in two decisions", lazy.LazyExpertsLearner, "_absorb", _absorb(_carried),
+               lambda: described(BATCHED)),
+    in_experts("any loss at all means redraw", lazy.LazyExpertsLearner, "_absorb", _absorb(_certain),
+               lambda: searched(LAZY)),
     Control(
         "draw from stale weights", "experts",
         both(
@@ -216,44 +207,20 @@ CONTROLS: tuple[Control, ...] = (
         ),
         lambda: described(LAZY),
     ),
-    Control(
-        "losses added twice", "experts",
-        swap(expert_plan.ExpertLearner, "_add_units", _added_twice), lambda: described(LAZY),
-    ),
-    Control(
-        "cap on redraws ignored", "experts",
-        swap(lazy.LazyExpertsLearner, "__init__", _started(_no_cap)), lambda: searched(CAPPED, 40), fast=False,
-    ),
-    Control(
-        "doubled rate in the draw (lazy experts)", "experts",
-        swap(lazy, "draw_softmax", _doubled), lambda: searched(LAZY, 40), fast=False,
-    ),
-    Control(
-        "exponential mechanism with doubled rate", "experts",
-        swap(scheduled, "draw_softmax", _doubled), lambda: searched(SCHEDULED, 40),
-    ),
-    Control(
-        "draw every round, priced every batch", "experts",
-        swap(scheduled.ScheduledExpertsLearner, "_absorb", _every_round), lambda: searched(SLOW, 40),
-    ),
-    Control(
-        "merged switch bit (L2P)", "experts",
-        swap(l2p.ExactChains, "decide", _merged_bit), lambda: searched(CHAINS, 6), fast=False,
-    ),
-    Control(
-        "ratio reversed (L2P)", "experts",
-        swap(l2p.ExponentialWeights, "log_ratio", _reversed), lambda: described(CHAINS),
-    ),
-    Control(
-        "coin without its constant (L2P)", "experts",
-        swap(l2p.ExactChains, "_kept", _unclipped_slack), lambda: searched(CHAINS, 6), fast=False,
-    ),
-    Control(
-        "one key for all streams", "experts",
-        swap(Randomness, "stream", _one_key), lambda: observed(LAZY),
-    ),
-    Control(
-        "doubling reuses the last round", "experts",
-        swap(doubling.DoublingLearner, "_absorb", _fed_again), _doubling,
-    ),
+    in_experts("losses added twice", expert_plan.ExpertLearner, "_add_units", _added_twice, lambda: described(LAZY)),
+    in_experts("cap on redraws ignored", lazy.LazyExpertsLearner, "__init__", _started(_no_cap),
+               lambda: searched(CAPPED, 40), fast=False),
+    in_experts("doubled rate in the draw (lazy experts)", lazy, "draw_softmax", _doubled, lambda: searched(LAZY, 40),
+               fast=False),
+    in_experts("exponential mechanism with doubled rate", scheduled, "draw_softmax", _doubled,
+               lambda: searched(SCHEDULED, 40)),
+    in_experts("draw every round, priced every batch", scheduled.ScheduledExpertsLearner, "_absorb", _every_round,
+               lambda: searched(SLOW, 40)),
+    in_experts("merged switch bit (L2P)", l2p.ExactChains, "decide", _merged_bit, lambda: searched(CHAINS, 6),
+               fast=False),
+    in_experts("ratio reversed (L2P)", l2p.ExponentialWeights, "log_ratio", _reversed, lambda: described(CHAINS)),
+    in_experts("coin without its constant (L2P)", l2p.ExactChains, "_kept", _unclipped_slack,
+               lambda: searched(CHAINS, 6), fast=False),
+    in_experts("one key for all streams", Randomness, "stream", _one_key, lambda: observed(LAZY)),
+    in_experts("doubling reuses the last round", doubling.DoublingLearner, "_absorb", _fed_again, _doubling),
 )  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.checked import found
 from planted_bugs.tested import by_test
 from tacit.algorithms.experts import HedgeOnSums, LazyExperts
@@ -192,70 +192,29 @@ SEALS = (
         *("test_a_forked_process_may_begin_a_sealed_batch_and_not_go_on_with_one", rows.FORKED_BATCH),
     ),
 )
+in_fleet = planting("fleet")
 CONTROLS = (
     Control("sealed draws ignore the rows", "fleet", _ignoring(rows=b""), shared_by(rows="d"), row=rows.OTHER_ROWS),
     Control("sealed draws ignore the state", "fleet", _ignoring(state=b""), shared_by(state="b"), row=rows.OLDER_STATE),
-    Control(
-        "a batch that is run again draws afresh",
-        "fleet",
-        swap(Sealed, "batch", _afresh),
-        found("sealed_batches_repeat"),
-        row=rows.AGAIN,
-    ),
-    Control(
-        "the code of a state names no learner",
-        "fleet",
-        swap(Sealed, "tag", lambda honest: lambda self, *parts: honest(self, *parts[1:])),
-        moved_state,
-        row=rows.COPIED_STATE,
-    ),
-    Control(
-        "the row that arrives first counts",
-        "fleet",
-        swap(fleet, "ordered", _by_arrival),
-        by_test(
-            "spark.test_fleet",
-            "test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way",
-        ),
-        row=rows.ORDER,
-    ),
-    Control(
-        "an integer key that is null is taken for a key",
-        "fleet",
-        swap(deciding, "_is_null", lambda honest: lambda entry: entry is None),
-        nameless,
-        row=rows.NO_KEY,
-    ),
+    in_fleet("a batch that is run again draws afresh", Sealed, "batch", _afresh, found("sealed_batches_repeat"),
+             row=rows.AGAIN),
+    in_fleet("the code of a state names no learner", Sealed, "tag",
+             lambda honest: lambda self, *parts: honest(self, *parts[1:]), moved_state, row=rows.COPIED_STATE),
+    in_fleet("the row that arrives first counts", fleet, "ordered", _by_arrival,
+             by_test("spark.test_fleet",
+                     "test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way"),
+             row=rows.ORDER),
+    in_fleet("an integer key that is null is taken for a key", deciding, "_is_null",
+             lambda honest: lambda entry: entry is None, nameless, row=rows.NO_KEY),
     *(
         Control(name, "fleet", swap(owner, method, bug), by_test("noise.test_randomness", test), row=row)
         for name, owner, method, bug, test, row in SEALS
     ),
-    Control(
-        "states carry no trace of their past",
-        "fleet",
-        swap(SealedBatch, "past", lambda honest: property(lambda batch: bytes(16))),
-        shared_by_pasts,
-        row=rows.OLDER_STATE,
-    ),
-    Control(
-        "sealed draws ignore the learner's key",
-        "fleet",
-        _ignoring(learner=b""),
-        shared_by(name=b"other"),
-        row=rows.TWO_KEYS,
-    ),
-    Control(
-        "a plan without a horizon is known by its epsilon and delta alone",
-        "fleet",
-        swap(Doubling, "signature", lambda honest: vars(Plan)["signature"]),
-        shared_by_plans,
-        row=rows.TWO_KEYS,
-    ),
-    Control(
-        "duplicates of a round are counted",
-        "fleet",
-        swap(fleet, "ordered", _next_round),
-        counted_twice,
-        row=rows.TWICE,
-    ),
-)
+    in_fleet("states carry no trace of their past", SealedBatch, "past",
+             lambda honest: property(lambda batch: bytes(16)), shared_by_pasts, row=rows.OLDER_STATE),
+    Control("sealed draws ignore the learner's key", "fleet", _ignoring(learner=b""), shared_by(name=b"other"),
+            row=rows.TWO_KEYS),
+    in_fleet("a plan without a horizon is known by its epsilon and delta alone", Doubling, "signature",
+             lambda honest: vars(Plan)["signature"], shared_by_plans, row=rows.TWO_KEYS),
+    in_fleet("duplicates of a round are counted", fleet, "ordered", _next_round, counted_twice, row=rows.TWICE),
+)  # fmt: skip

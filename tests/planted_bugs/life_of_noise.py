@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, both, swap
+from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.checked import ROUNDS, breach, found
 from planted_bugs.tested import by_test
 from tacit.algorithms.bandit import BanditFW
@@ -148,23 +148,16 @@ def _taken_back(honest: Any, self: BanditLearner, given: Any) -> Any:
         raise
 
 
+in_noise = planting("noise")
 CONTROLS = (
-    Control(
-        "a secret source remembers its key", "noise", swap(randomness, "_generator", _one_key),
-        found("shared_secrets_share_no_noise"), row=rows.SHARE,
-    ),
-    Control(
-        "the state of a secret learner tells its keys", "noise", swap(Learner, "_gather", _told_positions),
-        found("secret_states_hold_no_keys"), row=rows.STEAL,
-    ),
-    Control(
-        "two continuations of one state draw the same noise", "noise", swap(Stream, "renew", _same_key),
-        found("secret_states_continue_with_fresh_noise"), row=rows.RESTORE,
-    ),
-    Control(
-        "a run that is undone keeps its keys", "noise", swap(Stream, "renew", lambda honest: lambda self: None),
-        found("interrupted_runs_are_undone"), row=rows.INTERRUPT,
-    ),
+    in_noise("a secret source remembers its key", randomness, "_generator", _one_key,
+             found("shared_secrets_share_no_noise"), row=rows.SHARE),
+    in_noise("the state of a secret learner tells its keys", Learner, "_gather", _told_positions,
+             found("secret_states_hold_no_keys"), row=rows.STEAL),
+    in_noise("two continuations of one state draw the same noise", Stream, "renew", _same_key,
+             found("secret_states_continue_with_fresh_noise"), row=rows.RESTORE),
+    in_noise("a run that is undone keeps its keys", Stream, "renew", lambda honest: lambda self: None,
+             found("interrupted_runs_are_undone"), row=rows.INTERRUPT),
     Control(
         "secret learners can be copied", "noise",
         both(
@@ -174,70 +167,38 @@ CONTROLS = (
         ),
         found("secrets_are_not_copied"), row=rows.COPY,
     ),
-    Control(
-        "a copy draws from the generator of its original", "noise",
-        swap(Source, "__reduce_ex__", _shared_source), found("replayables_copy_faithfully"), row=rows.COPY,
-    ),
-    Control(
-        "a view kept as an attribute (frozen noise in copies)", "noise",
-        swap(BufferedAccumulator, "_advance", _kept_view), found("replayables_copy_faithfully"), row=rows.COPY,
-    ),
-    Control(
-        "a second process goes on with the same learner", "noise", swap(Learner, "_admit", _anywhere),
-        found("another_process_is_refused"), row=rows.FORK,
-    ),
-    Control(
-        "half a round is continued", "noise", swap(Learner, "observe", _never_busy),
-        found("half_rounds_are_not_continued"), row=rows.INTERRUPT,
-    ),
-    Control(
-        "points that a function saw are taken back", "noise",
-        swap(BanditLearner, "_run_openly", _taken_back),
-        found("shown_decisions_are_not_taken_back", bandit), row=rows.RAISE,
-    ),
-    Control(
-        "sums that a learner of the user's saw are taken back", "noise",
-        swap(Learner, "_asks_others", lambda honest: lambda self: False),
-        by_test("runtime.test_life_of_noise", "test_what_a_class_of_the_users_saw_is_not_taken_back",
-                OnlineToBatch, "learner"),
-        row=rows.RAISE,
-    ),
-    Control(
-        "two threads release two models", "noise",
-        swap(FinalModelLearner, "release", _at_once), released_by_threads, row=rows.SHARE,
-    ),
-    Control(
-        "edited states are continued", "noise", swap(states, "_digest_of", lambda honest: lambda text: "0"),
-        found("edited_states_are_refused"), row=rows.FORGE,
-    ),
-    Control(
-        "counts of a state are not compared", "noise",
-        swap(HedgeOnSumsLearner, "_consistent", lambda honest: lambda self: True),
-        found("forged_states_are_refused"), row=rows.FORGE,
-    ),
-    Control(
-        "the pickle of an estimator holds its pass", "noise",
-        swap(PrivateLinearModel, "__getstate__", lambda honest: BaseEstimator.__getstate__),
-        pickled_pass, row=rows.PICKLE,
-    ),
-    Control(
-        "functions and threads look at a run that is taken back", "noise",
-        swap(Learner, "_looking", lambda honest: lambda self, name: nullcontext()),
-        by_test("runtime.test_life_of_noise", "test_a_function_sees_nothing_of_a_run_that_may_be_taken_back"),
-        row=rows.RAISE,
-    ),
-    Control(
-        "losses of another range raise at underflows where numpy was told so", "noise",
-        swap(ExpertLearner, "_rescaled", lambda honest: lambda self, losses: losses / self._high),
-        by_test("runtime.test_numpy_settings", "test_losses_of_another_range_underflow_quietly", HedgeOnSums),
-        row=rows.NUMPY,
-    ),
-    Control(
-        "every epoch has a limit on switches of its own", "noise",
-        swap(Doubling, "_check_parameters", lambda honest: lambda self: None),
-        by_test(
-            "runtime.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts,
-        ),
-        row=rows.SWITCHES,
-    ),
+    in_noise("a copy draws from the generator of its original", Source, "__reduce_ex__", _shared_source,
+             found("replayables_copy_faithfully"), row=rows.COPY),
+    in_noise("a view kept as an attribute (frozen noise in copies)", BufferedAccumulator, "_advance", _kept_view,
+             found("replayables_copy_faithfully"), row=rows.COPY),
+    in_noise("a second process goes on with the same learner", Learner, "_admit", _anywhere,
+             found("another_process_is_refused"), row=rows.FORK),
+    in_noise("half a round is continued", Learner, "observe", _never_busy, found("half_rounds_are_not_continued"),
+             row=rows.INTERRUPT),
+    in_noise("points that a function saw are taken back", BanditLearner, "_run_openly", _taken_back,
+             found("shown_decisions_are_not_taken_back", bandit), row=rows.RAISE),
+    in_noise("sums that a learner of the user's saw are taken back", Learner, "_asks_others",
+             lambda honest: lambda self: False,
+             by_test("runtime.test_life_of_noise",
+                     "test_what_a_class_of_the_users_saw_is_not_taken_back", OnlineToBatch, "learner"), row=rows.RAISE),
+    in_noise("two threads release two models", FinalModelLearner, "release", _at_once, released_by_threads,
+             row=rows.SHARE),
+    in_noise("edited states are continued", states, "_digest_of", lambda honest: lambda text: "0",
+             found("edited_states_are_refused"), row=rows.FORGE),
+    in_noise("counts of a state are not compared", HedgeOnSumsLearner, "_consistent", lambda honest: lambda self: True,
+             found("forged_states_are_refused"), row=rows.FORGE),
+    in_noise("the pickle of an estimator holds its pass", PrivateLinearModel, "__getstate__",
+             lambda honest: BaseEstimator.__getstate__, pickled_pass, row=rows.PICKLE),
+    in_noise("functions and threads look at a run that is taken back", Learner, "_looking",
+             lambda honest: lambda self, name: nullcontext(),
+             by_test("runtime.test_life_of_noise", "test_a_function_sees_nothing_of_a_run_that_may_be_taken_back"),
+             row=rows.RAISE),
+    in_noise("losses of another range raise at underflows where numpy was told so", ExpertLearner, "_rescaled",
+             lambda honest: lambda self, losses: losses / self._high,
+             by_test("runtime.test_numpy_settings", "test_losses_of_another_range_underflow_quietly", HedgeOnSums),
+             row=rows.NUMPY),
+    in_noise("every epoch has a limit on switches of its own", Doubling, "_check_parameters",
+             lambda honest: lambda self: None,
+             by_test("runtime.test_life_of_noise", "test_a_limit_on_switches_needs_a_horizon", Experts, LazyExperts),
+             row=rows.SWITCHES),
 )  # fmt: skip

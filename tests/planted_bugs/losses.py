@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, planting
 from planted_bugs.convex import integrated
 from planted_bugs.tested import by_test
 from tacit.algorithms.convex.ctrl import coupled
@@ -66,23 +66,16 @@ def liar() -> Finding:
     return constants(loss)
 
 
+in_losses = planting("losses")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "a class that nobody checked is minimised (CTRL)", "losses",
-        swap(coupled, "refuse_unchecked", lambda _: lambda loss, algorithm: None), liar,
-    ),
-    Control(
-        "rows are clipped by factors without digits", "losses",
-        swap(base, "clip_factors", lambda _: lambda norms, norm: np.minimum(1.0, norm * (1 - 1e-15) / norms)),
-        by_test("losses.test_losses", "test_the_longest_floats_are_clipped_to_the_norm", 1e-15),
-    ),
-    Control(
-        "a gradient that is no number is added up", "losses",
-        swap(PrivateFTRLLearner, "_gradient", lambda _: lambda self, data, at: self._row_loss.gradients(at, data)[0]),
-        by_test("losses.test_own", "test_a_slope_that_is_no_number_raises_for_nobody", PrivateFTRL, "exact"),
-    ),
-    Control(
-        "a target of 0 taken for no loss", "losses",
-        swap(accounting, "coin_move", lambda honest: lambda problem, tuned, *rest: tuned.clip), no_target, fast=False,
-    ),
+    in_losses("a class that nobody checked is minimised (CTRL)", coupled, "refuse_unchecked",
+              lambda _: lambda loss, algorithm: None, liar),
+    in_losses("rows are clipped by factors without digits", base, "clip_factors",
+              lambda _: lambda norms, norm: np.minimum(1.0, norm * (1 - 1e-15) / norms),
+              by_test("losses.test_losses", "test_the_longest_floats_are_clipped_to_the_norm", 1e-15)),
+    in_losses("a gradient that is no number is added up", PrivateFTRLLearner, "_gradient",
+              lambda _: lambda self, data, at: self._row_loss.gradients(at, data)[0],
+              by_test("losses.test_own", "test_a_slope_that_is_no_number_raises_for_nobody", PrivateFTRL, "exact")),
+    in_losses("a target of 0 taken for no loss", accounting, "coin_move",
+              lambda honest: lambda problem, tuned, *rest: tuned.clip, no_target, fast=False),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.convex import no_limit
 from planted_bugs.experts import searched
 from tacit.algorithms.measures import L2PMeasure, OwnMeasure, l2p_measure
@@ -66,15 +66,12 @@ def fresh(plan: L2PMeasure) -> L2PMeasure:
     return L2PMeasure(plan.problem, plan.measure, plan.force)
 
 
+in_experts = planting("experts")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "draws that see every round three times (a measure of one's own)", "experts",
-        swap(History, "sample", _counted_thrice), lambda: searched(fresh(HONEST), 8),
-    ),
-    Control(
-        "ratios not clipped (a measure of one's own)", "experts",
-        swap(TwoChains, "absorb", no_limit), lambda: searched(fresh(STEEP), 8),
-    ),
+    in_experts("draws that see every round three times (a measure of one's own)", History, "sample", _counted_thrice,
+               lambda: searched(fresh(HONEST), 8)),
+    in_experts("ratios not clipped (a measure of one's own)", TwoChains, "absorb", no_limit,
+               lambda: searched(fresh(STEEP), 8)),
     Control(
         "a person moves a measure by one side only", "accounting",
         swap(l2p_measure, "measure_curve", _half_range), lambda: searched(fresh(HONEST), 8),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from planted_bugs.catalogue import Control, around, both, swap
+from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.sums import STEPS, column, hedge_plan, replayed, sampled
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.tracking import noisy_mirror_descent as mirror_descent
@@ -94,33 +94,22 @@ def _descent(noise: str, **options: Any) -> Plan:
     return mirror_descent.NoisyMirrorDescent.calibrate(problem, epsilon=1.0, delta=delta, noise=noise, **options)
 
 
+in_experts = planting("experts")
+in_sums = planting("sums")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "sensitivity halved (Hedge)", "experts",
-        swap(LossRecords, "move", lambda honest: lambda self, noise: honest(self, noise) / 2),
-        lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "budget spent twice (Hedge)", "experts",
-        swap(hedge.HedgeOnSumsLearner, "_absorb", _second_release), lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "decision looks at the exact losses (Hedge)", "experts",
-        swap(hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses), lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "cube radius of one geometric less", "sums", swap(CubeRadius, "_attempts", _one_geometric_less),
-        lambda: sampled(CubeTree(STEPS, 3)),
-    ),
-    Control(
-        "cube noise on a sphere", "sums", swap(CubeNoise, "_produce", _on_the_sphere),
-        lambda: sampled(CubeTree(STEPS, 3)),
-    ),
-    Control(
-        "off-by-one tree: a level is not counted (cube)", "sums",
-        swap(NodeTree, "nodes", column(lambda self: tree_levels(self.steps, self.base) - 1)),
-        lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),
-    ),
+    in_experts("sensitivity halved (Hedge)", LossRecords, "move",
+               lambda honest: lambda self, noise: honest(self, noise) / 2,
+               lambda: replayed(hedge_plan(Buffered(STEPS)))),
+    in_experts("budget spent twice (Hedge)", hedge.HedgeOnSumsLearner, "_absorb", _second_release,
+               lambda: replayed(hedge_plan(Buffered(STEPS)))),
+    in_experts("decision looks at the exact losses (Hedge)", hedge.HedgeOnSumsLearner, "_absorb", _leader_sees_losses,
+               lambda: replayed(hedge_plan(Buffered(STEPS)))),
+    in_sums("cube radius of one geometric less", CubeRadius, "_attempts", _one_geometric_less,
+            lambda: sampled(CubeTree(STEPS, 3))),
+    in_sums("cube noise on a sphere", CubeNoise, "_produce", _on_the_sphere, lambda: sampled(CubeTree(STEPS, 3))),
+    in_sums("off-by-one tree: a level is not counted (cube)", NodeTree, "nodes",
+            column(lambda self: tree_levels(self.steps, self.base) - 1),
+            lambda: replayed(hedge_plan(CubeTree(STEPS, 3)))),
     Control(
         "sensitivity halved (Hedge, cube)", "experts",
         _half_cube(), lambda: replayed(hedge_plan(CubeTree(STEPS, 3))),

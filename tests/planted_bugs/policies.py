@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from planted_bugs.arms import searched
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.policies.policy_arms import PolicyArms, PolicyArmsLearner
@@ -63,21 +63,13 @@ def _to_all_who_agree(honest: Any, self: Any, loss: Any) -> None:
         self._arms._move(1 - self._arms._action)
 
 
+in_policies = planting("policies")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "several rounds per person forgotten (responses)", "policies",
-        swap(Responses, "release", _whole_budget), lambda: searched(responses(0.5, rounds_per_person=2)),
-    ),
-    Control(
-        "coins reused (responses)", "policies",
-        swap(ResponsesLearner, "_absorb", _reused), lambda: searched(responses()),
-    ),
-    Control(
-        "weights by the loss itself (responses)", "policies",
-        swap(ResponsesLearner, "_absorb", _by_the_loss), lambda: searched(responses()),
-    ),
-    Control(
-        "recommendations credited to others (policies as arms)", "policies",
-        swap(PolicyArmsLearner, "_absorb", _to_all_who_agree), lambda: searched(as_arms()), fast=False,
-    ),
+    in_policies("several rounds per person forgotten (responses)", Responses, "release", _whole_budget,
+                lambda: searched(responses(0.5, rounds_per_person=2))),
+    in_policies("coins reused (responses)", ResponsesLearner, "_absorb", _reused, lambda: searched(responses())),
+    in_policies("weights by the loss itself (responses)", ResponsesLearner, "_absorb", _by_the_loss,
+                lambda: searched(responses())),
+    in_policies("recommendations credited to others (policies as arms)", PolicyArmsLearner, "_absorb",
+                _to_all_who_agree, lambda: searched(as_arms()), fast=False),
 )  # fmt: skip

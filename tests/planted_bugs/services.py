@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks import rows
-from planted_bugs.catalogue import Control, swap
+from planted_bugs.catalogue import Control, planting, swap
 from planted_bugs.tested import by_test, service
 from tacit.accounting.ledger import Ledger
 from tacit.auditing.report import Finding
@@ -31,24 +31,16 @@ def _any_noise(honest: Any) -> Any:
     return lambda self, name, plan, randomness: honest(self, name, plan, None)
 
 
+in_service = planting("service")
 CONTROLS = (
-    Control(
-        "answers quote what they were sent", "service",
-        swap(http, "_place", lambda honest: lambda location, kind: f"{location}"), quoted, row=rows.QUOTED,
-    ),
-    Control(
-        "tokens do not end", "service", swap(Token, "expired", lambda honest: property(lambda self: False)),
-        by_test("server.test_tokens", "test_tokens_end"),
-        row=rows.TOKENS,
-    ),
-    Control(
-        "a learner with a seed passes for a private one", "service", swap(Row, "check_same", _any_noise),
-        by_test(
-            "server.test_routes",
-            "test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for",
-        ),
-        row=rows.SEEDED,
-    ),
+    in_service("answers quote what they were sent", http, "_place", lambda honest: lambda location, kind: f"{location}",
+               quoted, row=rows.QUOTED),
+    in_service("tokens do not end", Token, "expired", lambda honest: property(lambda self: False),
+               by_test("server.test_tokens", "test_tokens_end"), row=rows.TOKENS),
+    in_service("a learner with a seed passes for a private one", Row, "check_same", _any_noise,
+               by_test("server.test_routes",
+                       "test_a_learner_whose_noise_is_known_is_not_the_private_one_that_is_asked_for"),
+               row=rows.SEEDED),
     Control(
         "learners of any size are planned", "service", swap(routes, "check_size", lambda honest: lambda *_: None),
         by_test(
@@ -57,12 +49,8 @@ CONTROLS = (
         ),
         row=rows.STOPPED,
     ),
-    Control(
-        "accounts are composed for every reader", "service",
-        swap(StoredLedger, "to_dict", lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)}),
-        by_test(
-            "server.test_availability", "test_accounts_are_composed_once_for_all_readers_until_the_next_charge",
-        ),
-        row=rows.STOPPED,
-    ),
+    in_service("accounts are composed for every reader", StoredLedger, "to_dict",
+               lambda honest: lambda self: {"name": self.name, **Ledger.to_dict(self)},
+               by_test("server.test_availability",
+                       "test_accounts_are_composed_once_for_all_readers_until_the_next_charge"), row=rows.STOPPED),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.tested import by_test
 from server.running import running
 from tacit.accounting import ledger as budgets
@@ -100,91 +100,44 @@ def _fail(*_: Any, **__: Any) -> None:
     raise StoreError("The store failed.")
 
 
+in_store = planting("store")
 CONTROLS = (
-    Control(
-        "an export counts transactions", "store", swap(stores, "_epoch", _all_transactions), counted, row=rows.COUNTED
-    ),
-    Control(
-        "marks beside the file are not compared", "store", swap(Marks, "check", lambda honest: lambda *_: None),
-        by_test("store.test_marks", "test_an_older_copy_that_was_put_back_is_noticed"),
-        row=rows.OLDER_COPY,
-    ),
-    Control(
-        "a copy in another place goes on", "store",
-        swap(Marks, "claim", lambda honest: lambda self, transaction: self._exchange(self._path, begin=True)),
-        by_test(
-            "store.test_marks", "test_a_copy_in_another_place_is_noticed_and_a_store_that_was_moved_is_not",
-            3, "another name",
-        ),
-        row=rows.OLDER_COPY,
-    ),
-    Control(
-        "another store takes the marks away", "store",
-        swap(Marks, "_aside", lambda honest: staticmethod(lambda path, _: path.with_name("lost"))),
-        by_test("store.test_marks", "test_another_store_in_between_takes_no_marks_away"),
-        row=rows.OLDER_COPY,
-    ),
-    Control(
-        "a learner of 0.2 goes on against another adversary", "store",
-        swap(store_rows.Row, "runs", lambda honest: lambda self, plan: same_plan(self.signature, plan.plan.signature)),
-        by_test("store.test_version_0_2", "test_another_adversary_is_another_contract", "price"),
-    ),
-    Control(
-        "a writer that was overtaken commits", "store", swap(Turn, "_advance", _uncounted),
-        by_test(
-            "store.test_writers", "test_a_writer_that_was_overtaken_cannot_commit",
-        ),
-        row=rows.WRITERS,
-    ),
-    Control(
-        "a learner goes on from what was not committed", "store", swap(Live, "_handle", _kept_learner),
-        by_test(
-            "store.test_writers",
-            "test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last_one", "decide",
-        ),
-        row=rows.BROKEN_COMMIT,
-    ),
-    Control(
-        "a key that was answered is not looked for", "store", swap(Turn, "find", lambda honest: lambda *_: None),
-        by_test("store.test_store", "test_the_same_key_gives_the_same_decision"),
-        row=rows.REPEATED,
-    ),
-    Control(
-        "persons are not counted", "store", swap(Turn, "_stood", lambda honest: lambda *_: 0),
-        by_test("store.test_persons", "test_threads_never_exceed_the_limit"),
-    ),
-    Control(
-        "an erasure resets a person's count", "store", swap(store_rows, "ERASED", lambda honest: 0),
-        by_test("store.test_persons", "test_a_person_who_was_erased_never_counts_again"),
-    ),
-    Control(
-        "feedback past the limit is not looked at", "store",
-        swap(Learner, "checked", lambda honest: lambda *_: None),
-        by_test(
-            "store.test_persons", "test_whether_a_call_raises_does_not_say_how_often_a_person_came"
-        ),
-    ),
-    Control(
-        "any clock is believed", "store",
-        swap(budgets.Budget, "plausible", lambda honest: lambda self, newest, when: self.period_at(when) >= newest),
-        by_test(
-            "store.test_ledgers", "test_a_clock_that_jumps_forward_renews_nothing_and_blocks_nothing",
-            "memory",
-        ),
-    ),
-    Control(
-        "the last feedback stays", "store", swap(Turn, "over", lambda honest: property(lambda _: False)),
-        by_test(
-            "store.test_forgetting", "test_the_last_feedback_is_deleted_when_the_last_decision_is_made",
-        ),
-    ),
-    Control(
-        "keys of requests are kept as they are", "store",
-        swap(store_live, "hashed", lambda honest: lambda *words: words[-1]),
-        by_test(
-            "store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open",
-        ),
-    ),
+    in_store("an export counts transactions", stores, "_epoch", _all_transactions, counted, row=rows.COUNTED),
+    in_store("marks beside the file are not compared", Marks, "check", lambda honest: lambda *_: None,
+             by_test("store.test_marks", "test_an_older_copy_that_was_put_back_is_noticed"), row=rows.OLDER_COPY),
+    in_store("a copy in another place goes on", Marks, "claim",
+             lambda honest: lambda self, transaction: self._exchange(self._path, begin=True),
+             by_test("store.test_marks",
+                     "test_a_copy_in_another_place_is_noticed_and_a_store_that_was_moved_is_not", 3, "another name"),
+             row=rows.OLDER_COPY),
+    in_store("another store takes the marks away", Marks, "_aside",
+             lambda honest: staticmethod(lambda path, _: path.with_name("lost")),
+             by_test("store.test_marks", "test_another_store_in_between_takes_no_marks_away"), row=rows.OLDER_COPY),
+    in_store("a learner of 0.2 goes on against another adversary", store_rows.Row, "runs",
+             lambda honest: lambda self, plan: same_plan(self.signature, plan.plan.signature),
+             by_test("store.test_version_0_2", "test_another_adversary_is_another_contract", "price")),
+    in_store("a writer that was overtaken commits", Turn, "_advance", _uncounted,
+             by_test("store.test_writers", "test_a_writer_that_was_overtaken_cannot_commit"), row=rows.WRITERS),
+    in_store("a learner goes on from what was not committed", Live, "_handle", _kept_learner,
+             by_test("store.test_writers",
+                     "test_a_commit_that_fails_shows_nothing_and_the_learner_goes_on_from_the_last_one", "decide"),
+             row=rows.BROKEN_COMMIT),
+    in_store("a key that was answered is not looked for", Turn, "find", lambda honest: lambda *_: None,
+             by_test("store.test_store", "test_the_same_key_gives_the_same_decision"), row=rows.REPEATED),
+    in_store("persons are not counted", Turn, "_stood", lambda honest: lambda *_: 0,
+             by_test("store.test_persons", "test_threads_never_exceed_the_limit")),
+    in_store("an erasure resets a person's count", store_rows, "ERASED", lambda honest: 0,
+             by_test("store.test_persons", "test_a_person_who_was_erased_never_counts_again")),
+    in_store("feedback past the limit is not looked at", Learner, "checked", lambda honest: lambda *_: None,
+             by_test("store.test_persons", "test_whether_a_call_raises_does_not_say_how_often_a_person_came")),
+    in_store("any clock is believed", budgets.Budget, "plausible",
+             lambda honest: lambda self, newest, when: self.period_at(when) >= newest,
+             by_test("store.test_ledgers",
+                     "test_a_clock_that_jumps_forward_renews_nothing_and_blocks_nothing", "memory")),
+    in_store("the last feedback stays", Turn, "over", lambda honest: property(lambda _: False),
+             by_test("store.test_forgetting", "test_the_last_feedback_is_deleted_when_the_last_decision_is_made")),
+    in_store("keys of requests are kept as they are", store_live, "hashed", lambda honest: lambda *words: words[-1],
+             by_test("store.test_forgetting", "test_keys_are_kept_as_hashes_and_only_while_their_windows_are_open")),
     Control(
         "an ended learner keeps its state", "store",
         swap(store_rows, "end", lambda honest: lambda transaction, number: transaction.run(
@@ -193,8 +146,5 @@ CONTROLS = (
             "store.test_forgetting", "test_an_ended_learner_keeps_its_contract_and_nothing_private"
         ),
     ),
-    Control(
-        "a failure is logged, whatever was asked", "store", swap(http, "private", lambda _: _nothing), logged,
-        row=rows.COUNTED,
-    ),
+    in_store("a failure is logged, whatever was asked", http, "private", lambda _: _nothing, logged, row=rows.COUNTED),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from attacks import rows
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting, swap
 from tacit.algorithms.convex import PrivateFTRL
 from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.stochastic import OnlineToBatch
@@ -179,60 +179,31 @@ def column(factor: Any) -> Any:
     return lambda honest: property(factor)
 
 
+in_sums = planting("sums")
 CONTROLS: tuple[Control, ...] = (
     Control("noise x .9 (buffered)", "sums", _scaled(0.9), lambda: replayed(hedge_plan(Buffered(STEPS)))),
     Control("sampler x .9 (buffered)", "sums", _sampler(0.9), lambda: sampled(Buffered(STEPS))),
-    Control(
-        "the same noise every step", "sums", swap(RunningSum, "noise_from", _same_noise),
-        lambda: sampled(Buffered(STEPS)),
-    ),
-    Control(
-        "node noise redrawn each step", "sums", swap(TreeAccumulator, "_advance", _redrawn),
-        lambda: replayed(hedge_plan(Tree(STEPS))),
-    ),
-    Control(
-        "off-by-one tree: a level is not counted", "sums",
-        swap(Tree, "column_norm", column(lambda self: sqrt(tree_levels(self.steps, 2) - 1))),
-        lambda: replayed(hedge_plan(Tree(STEPS))),
-    ),
-    Control(
-        "column norm without its tail", "sums", swap(Buffered, "column_norm", column(lambda self: 1.0)),
-        lambda: replayed(hedge_plan(Buffered(STEPS))),
-    ),
-    Control(
-        "first sum read before its noise", "sums", swap(Accumulator, "add", _late_noise),
-        lambda: replayed(hedge_plan(Tree(STEPS))),
-    ),
-    Control(
-        "draws times 3 on data that stay", "sums", swap(Accumulator, "_inputs", _thinned),
-        lambda: moved(Buffered(STEPS)), row=rows.DIGITS,
-    ),
-    Control(
-        "nodes in steps of the first record", "sums", swap(GrowingTreeAccumulator, "_node", _first_length), growing,
-    ),
-    Control(
-        "a missing record has a gradient", "sums", swap(ClippedDifferences, "pack", _row_of_zeros), emptied,
-    ),
-    Control(
-        "floor after the sum", "sums", swap(Accumulator, "_inputs", _floored_sums), lambda: moved(Tree(STEPS)),
-        row=rows.DIGITS,
-    ),
-    Control(
-        "correction not rounded", "sums", swap(Accumulator, "_rounded", _unrounded), lambda: moved(Buffered(STEPS)),
-        row=rows.DIGITS,
-    ),
-    Control(
-        "a person's rounds taken for orthogonal", "sums",
-        swap(Buffered, "crowding", lambda honest: lambda self, people, separation=1: people**-0.5),
-        lambda: moved(Buffered(STEPS), people=4),
-    ),
-    Control(
-        "a person's rounds in one batch taken for different steps", "sums",
-        swap(SummedRecords, "apart", lambda honest: property(lambda self: self.people)), batched,
-    ),
-    Control(
-        "rounds taken to be farther apart than declared", "sums",
-        swap(Buffered, "crowding", lambda honest: lambda self, people, apart=1: honest(self, people, 2 * apart)),
-        lambda: moved(Buffered(STEPS), people=3, separation=2),
-    ),
+    in_sums("the same noise every step", RunningSum, "noise_from", _same_noise, lambda: sampled(Buffered(STEPS))),
+    in_sums("node noise redrawn each step", TreeAccumulator, "_advance", _redrawn,
+            lambda: replayed(hedge_plan(Tree(STEPS)))),
+    in_sums("off-by-one tree: a level is not counted", Tree, "column_norm",
+            column(lambda self: sqrt(tree_levels(self.steps, 2) - 1)), lambda: replayed(hedge_plan(Tree(STEPS)))),
+    in_sums("column norm without its tail", Buffered, "column_norm", column(lambda self: 1.0),
+            lambda: replayed(hedge_plan(Buffered(STEPS)))),
+    in_sums("first sum read before its noise", Accumulator, "add", _late_noise,
+            lambda: replayed(hedge_plan(Tree(STEPS)))),
+    in_sums("draws times 3 on data that stay", Accumulator, "_inputs", _thinned, lambda: moved(Buffered(STEPS)),
+            row=rows.DIGITS),
+    in_sums("nodes in steps of the first record", GrowingTreeAccumulator, "_node", _first_length, growing),
+    in_sums("a missing record has a gradient", ClippedDifferences, "pack", _row_of_zeros, emptied),
+    in_sums("floor after the sum", Accumulator, "_inputs", _floored_sums, lambda: moved(Tree(STEPS)), row=rows.DIGITS),
+    in_sums("correction not rounded", Accumulator, "_rounded", _unrounded, lambda: moved(Buffered(STEPS)),
+            row=rows.DIGITS),
+    in_sums("a person's rounds taken for orthogonal", Buffered, "crowding",
+            lambda honest: lambda self, people, separation=1: people**-0.5, lambda: moved(Buffered(STEPS), people=4)),
+    in_sums("a person's rounds in one batch taken for different steps", SummedRecords, "apart",
+            lambda honest: property(lambda self: self.people), batched),
+    in_sums("rounds taken to be farther apart than declared", Buffered, "crowding",
+            lambda honest: lambda self, people, apart=1: honest(self, people, 2 * apart),
+            lambda: moved(Buffered(STEPS), people=3, separation=2)),
 )  # fmt: skip

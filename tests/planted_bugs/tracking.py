@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, swap
+from planted_bugs.catalogue import Control, around, planting
 from planted_bugs.experts import searched
 from planted_bugs.sums import replayed
 from tacit.algorithms.tracking import lazy_fixed_share as fixed_share
@@ -127,52 +127,27 @@ def _no_force(honest: Any, self: Any, plan: Any, randomness: Any) -> None:
     self._stay = 1.0
 
 
+in_thresholds = planting("thresholds")
+in_tracking = planting("tracking")
 CONTROLS: tuple[Control, ...] = (
-    Control(
-        "threshold without noise", "thresholds", swap(AboveThreshold, "__init__", _bare_threshold), above_threshold
-    ),
-    Control("half the width", "thresholds", swap(AboveThreshold, "__init__", _half_noise), above_threshold),
-    Control(
-        "sparse vector without query noise", "thresholds", swap(AboveThreshold, "test", _bare_query), above_threshold
-    ),
-    Control(
-        "sparse vector that is never spent", "thresholds", swap(AboveThreshold, "test", _never_spent), above_threshold,
-        fast=False,
-    ),
-    Control(
-        "sparse vector with fresh thresholds", "thresholds", swap(AboveThreshold, "test", _fresh_thresholds),
-        above_threshold,
-    ),
-    Control(
-        "permute-and-flip with plus", "tracking", swap(limited_updates, "permute_and_flip", _with_plus),
-        lambda: searched(UPDATES),
-    ),
-    Control(
-        "selection noise halved", "tracking", swap(limited_updates, "permute_and_flip", _half_selection),
-        lambda: searched(UPDATES),
-    ),
-    Control(
-        "windows overlap", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
-        lambda: searched(LONG_UPDATES),
-    ),
-    Control(
-        "restart reuses a loss", "tracking", swap(SelectionLearner, "_events", _keeps_rows),
-        isolated, fast=False,
-    ),
-    Control(
-        "missing forced switch (fixed share)", "tracking",
-        swap(fixed_share.LazyFixedShareLearner, "__init__", _no_force), lambda: searched(SHARED, 8), fast=False,
-    ),
-    Control(
-        "blocks overlap (recent leader)", "tracking", swap(SelectionLearner, "_events", _windows_overlap),
-        lambda: searched(RECENT),
-    ),
-    Control(
-        "the leader of exact losses (tracking on sums)", "tracking",
-        swap(on_sums.TrackingOnSumsLearner, "_steps", _window_of_losses), lambda: replayed(ON_SUMS),
-    ),
-    Control(
-        "a second noisy copy of each block (tracking on sums)", "tracking", swap(NoisyVectors, "add", _two_looks),
-        lambda: replayed(ON_SUMS),
-    ),
+    in_thresholds("threshold without noise", AboveThreshold, "__init__", _bare_threshold, above_threshold),
+    in_thresholds("half the width", AboveThreshold, "__init__", _half_noise, above_threshold),
+    in_thresholds("sparse vector without query noise", AboveThreshold, "test", _bare_query, above_threshold),
+    in_thresholds("sparse vector that is never spent", AboveThreshold, "test", _never_spent, above_threshold,
+                  fast=False),
+    in_thresholds("sparse vector with fresh thresholds", AboveThreshold, "test", _fresh_thresholds, above_threshold),
+    in_tracking("permute-and-flip with plus", limited_updates, "permute_and_flip", _with_plus,
+                lambda: searched(UPDATES)),
+    in_tracking("selection noise halved", limited_updates, "permute_and_flip", _half_selection,
+                lambda: searched(UPDATES)),
+    in_tracking("windows overlap", SelectionLearner, "_events", _windows_overlap, lambda: searched(LONG_UPDATES)),
+    in_tracking("restart reuses a loss", SelectionLearner, "_events", _keeps_rows, isolated, fast=False),
+    in_tracking("missing forced switch (fixed share)", fixed_share.LazyFixedShareLearner, "__init__", _no_force,
+                lambda: searched(SHARED, 8), fast=False),
+    in_tracking("blocks overlap (recent leader)", SelectionLearner, "_events", _windows_overlap,
+                lambda: searched(RECENT)),
+    in_tracking("the leader of exact losses (tracking on sums)", on_sums.TrackingOnSumsLearner, "_steps",
+                _window_of_losses, lambda: replayed(ON_SUMS)),
+    in_tracking("a second noisy copy of each block (tracking on sums)", NoisyVectors, "add", _two_looks,
+                lambda: replayed(ON_SUMS)),
 )  # fmt: skip

@@ -24,6 +24,7 @@ from tacit.losses import (
 from tacit.planning.contract import _plain
 from tacit.verification.convex import _Draw, _longest, constants
 from tacit.verification.facts import Facts
+from verification.test_verify import placed
 
 BOX = Box([0.0, -1.0], [1.0, 3.0])
 SMOOTH = [
@@ -142,9 +143,7 @@ def test_louder_numbers_of_gibbs_measures_are_refused(name, factor):
     ],
 )
 def test_what_is_no_contract_of_ctrl_raises(place, value):
-    made = written(tacit.algorithms.CTRL(convex(LogisticLoss(), Ball(3)), **GIVEN))
-    part, name = place.split("/")
-    made[part][name] = value
+    made = placed(written(tacit.algorithms.CTRL(convex(LogisticLoss(), Ball(3)), **GIVEN)), place, value)
     with pytest.raises(InvalidInput, match="contract"):
         tacit.verify(made)
 

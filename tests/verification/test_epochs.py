@@ -1,7 +1,6 @@
 """Plans without a horizon: every epoch so far is recomputed."""
 
 import copy
-import json
 
 import jsonschema
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import tacit
 from tacit.errors import InvalidInput
-from verification.test_verify import refused
+from verification.test_verify import placed, refused, written
 
 ENDLESS = tacit.Experts(n=3, horizon=None)
 
@@ -18,28 +17,28 @@ ENDLESS = tacit.Experts(n=3, horizon=None)
 def made():
     plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6)
     _ = plan.regret_bound_at(3000)
-    return json.loads(json.dumps(tacit.contract(plan)))
+    return written(plan)
 
 
 @pytest.mark.parametrize("algorithm", [tacit.algorithms.LazyExperts, tacit.algorithms.HedgeOnSums])
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_epochs_follow_and_forged_ones_do_not(algorithm, delta):
-    written = tacit.contract(algorithm.calibrate(ENDLESS, epsilon=1.0, delta=delta))
-    jsonschema.validate(json.loads(json.dumps(written)), tacit.contract_schema())
-    verdict = tacit.verify(written)
+    made = written(algorithm.calibrate(ENDLESS, epsilon=1.0, delta=delta))
+    jsonschema.validate(made, tacit.contract_schema())
+    verdict = tacit.verify(made)
     assert verdict.answer == "yes", verdict
     assert "in every epoch so far (1)" in verdict.reason
     assert 0.98 < verdict.epsilon <= 1.0
-    forged = copy.deepcopy(written)
+    forged = copy.deepcopy(made)
     forged["epsilon"] = forged["parameters"]["epsilon"] = 0.97
     assert tacit.verify(forged).answer == "no"
-    weak = copy.deepcopy(written)
+    weak = copy.deepcopy(made)
     weak["epsilon"] = weak["parameters"]["epsilon"] = 1.05
     assert tacit.verify(weak).answer == "no"
-    other = copy.deepcopy(written)
+    other = copy.deepcopy(made)
     other["curve"][-1]["epsilon"] = 0.9 * (other["curve"][-1]["epsilon"] or 1.0)
     assert tacit.verify(other).answer == "no"
-    assert tacit.verify({**written, "theorem": written["theorem"].split(": ", 1)[1]}).answer == "no"
+    assert tacit.verify({**made, "theorem": made["theorem"].split(": ", 1)[1]}).answer == "no"
 
 
 def test_a_learner_names_the_epochs_that_have_begun(made):
@@ -75,12 +74,7 @@ def test_one_loud_epoch_is_enough_to_refuse(made):
     ],
 )
 def test_epochs_that_do_not_fit_raise(made, place, value):
-    changed = copy.deepcopy(made)
-    *parts, name = place.split("/")
-    part = changed
-    for each in parts:
-        part = part[int(each) if each.isdigit() else each]
-    part[name] = value
+    changed = placed(copy.deepcopy(made), place, value)
     with pytest.raises(InvalidInput, match="contract"):
         tacit.verify(changed)
 
@@ -104,7 +98,7 @@ def test_a_first_epoch_of_one_round_says_nothing_of_the_others(made):
 def test_noise_that_no_epoch_has_is_refused(several):
     """A whole noise of another algorithm beside the epochs was read by nobody, and passed."""
     plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=1e-6, rounds_per_person=several)
-    made = json.loads(json.dumps(tacit.contract(plan)))
+    made = written(plan)
     assert tacit.verify(made).answer == "yes"
     assert refused({**made, "noise": {"law": "cube", "units": 16777216}})
     assert refused({**made, "noise": made["epochs"][0]["noise"]})
@@ -114,7 +108,7 @@ def test_noise_that_no_epoch_has_is_refused(several):
 def test_the_delta_of_an_epoch_is_the_share_of_one_round(delta):
     """With several rounds of a person any delta of an epoch passed, even 0.24."""
     plan = tacit.algorithms.HedgeOnSums.calibrate(ENDLESS, epsilon=1.0, delta=delta, rounds_per_person=3)
-    made = json.loads(json.dumps(tacit.contract(plan)))
+    made = written(plan)
     assert tacit.verify(made).answer == "yes"
     for other in (made["epochs"][0]["parameters"]["delta"] * 1.03, 0.24, 1e-6, 0.0):
         forged = copy.deepcopy(made)

@@ -1,7 +1,5 @@
 """A contract with one field changed is refused, or the field promises nothing: it is named as such."""
 
-import json
-
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -10,7 +8,7 @@ from tacit.errors import InvalidInput
 from tacit.verification.algorithms import ACCOUNTANTS
 from tacit.verification.schema import check_schema
 from verification.mutations import accepted, free, mutations, places, told
-from verification.test_verify import EXPERTS, VERIFIABLE, contract_of
+from verification.test_verify import EXPERTS, VERIFIABLE, contract_of, written
 
 FEW, MANY = 12, 1000
 FIRST = {algorithm: (problem, changes) for algorithm, problem, changes in reversed(VERIFIABLE)}
@@ -48,7 +46,7 @@ def test_mutations_are_refused_or_promise_nothing(algorithm, count, seed):
 )
 def test_mutations_of_plans_without_a_horizon(algorithm, problem, delta):
     plan = algorithm.calibrate(problem, epsilon=1.0, delta=delta)
-    made = json.loads(json.dumps(tacit.contract(plan)))
+    made = written(plan)
     fields = (*free(made), *(f"epochs.{name}" for name in free(made)))
     found = [each.place for each in mutations(made, 150, 4) if accepted(each.contract)]
     assert [place for place in found if not told(place, fields)] == []

@@ -95,6 +95,21 @@ def refused(made):
 MADE = {}
 
 
+def written(plan):
+    """The contract of a plan, as its document says it."""
+    return json.loads(json.dumps(tacit.contract(plan)))
+
+
+def placed(made, place, value):
+    """A contract that says this at a place, such as "problem/n"."""
+    *parts, name = place.split("/")
+    part = made
+    for each in parts:
+        part = part[int(each) if each.isdigit() else each]
+    part[name] = value
+    return made
+
+
 def contract_of(algorithm, problem, changes):
     """A contract of its own for each test; what is expensive is its plan."""
     key = algorithm, repr(problem), repr(changes)
@@ -167,12 +182,7 @@ def test_other_numbers_than_the_plans_are_refused(part, name, factor):
     ],
 )
 def test_contracts_that_contradict_themselves_raise(algorithm, problem, target, place, value):
-    made = contract_of(algorithm, problem, target)
-    *parts, name = place.split("/")
-    part = made
-    for each in parts:
-        part = part[each]
-    part[name] = value
+    made = placed(contract_of(algorithm, problem, target), place, value)
     with pytest.raises(InvalidInput, match="contract must"):
         tacit.verify(made)
 
@@ -283,7 +293,7 @@ def test_a_capped_chain_of_tiny_rates_is_confirmed():
     The exact worst case of one draw after the person's own toss is 7.4184e-06.
     """
     plan = tacit.algorithms.LazyExperts(tacit.Experts(n=2, horizon=20), 2.54e-6, 0.5, max_switches=1, delta=1e-9)
-    verdict = tacit.verify(json.loads(json.dumps(tacit.contract(plan))))
+    verdict = tacit.verify(written(plan))
     assert verdict.answer == "yes"
     assert 7.4184e-6 < verdict.epsilon < 7.45e-6
 
@@ -342,7 +352,7 @@ def test_absurd_numbers_are_not_passed(algorithm, problem, part, changes):
 
 def test_several_minimisers_of_logistic_losses_are_not_refused_by_the_coarser_account():
     plan = tacit.algorithms.ObjectivePerturbation.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, regularisation=0.9)
-    made = json.loads(json.dumps(tacit.contract(replace(plan, releases=3))))
+    made = written(replace(plan, releases=3))
     assert tacit.verify(made).answer == "not verifiable yet"
 
 
