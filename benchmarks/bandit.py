@@ -1,4 +1,4 @@
-"""Speed, memory and regret of the bandit learner, the printed noise beside it. Run: `python benchmarks/bandit.py`.
+"""Speed, memory and regret of the bandit learner, the printed noise beside it. Run: `python -m benchmarks bandit`.
 
 Regret is that of a round, on a target that moves: the loss is the distance to it. "Printed" is the paper's noise.
 """
@@ -59,12 +59,3 @@ def peak(n: int, rounds: int) -> float:
     size = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return size / 1e6
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:36} {value:10.4f}")
-
-
-if __name__ == "__main__":
-    main()

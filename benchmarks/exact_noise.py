@@ -1,7 +1,7 @@
 """What exact noise costs: draws in blocks and one by one, against float noise of the same generator.
 
 Both sides are measured in the same run, in turns. Rates above 1: exact noise is faster. A draw is one call, which gives
-a block of so many numbers. Run: `python -m benchmarks.exact_noise`.
+a block of so many numbers. Run: `python -m benchmarks exact_noise`.
 """
 
 import time
@@ -54,12 +54,3 @@ def in_turns(first: Callable[[], object], second: Callable[[], object], block: i
                 work()
             seen.append((time.perf_counter() - start) / repeats)
     return min(times[0]), min(times[1])
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:60} {value:8.3f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """What sums on a lattice cost: learners that play round by round and in arrays, against float64 noise.
 
 Both sides are measured in the same run, in turns. Speeds above 1: exact sums are faster.
-Run: `python -m benchmarks.exact_sums`.
+Run: `python -m benchmarks exact_sums`.
 """
 
 import time
@@ -59,12 +59,3 @@ def loop(learner: Any, rows: Any) -> None:
 def array(learner: Any, rows: Any) -> None:
     """All rounds at once."""
     learner.run(rows)
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:80} {value:8.3f}")
-
-
-if __name__ == "__main__":
-    main()

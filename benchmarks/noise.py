@@ -1,6 +1,6 @@
 """Which generator should make the noise: AES in counter mode or ChaCha20? Millions of draws a second (M/s) on one core.
 
-Run: `python benchmarks/noise.py`.
+Run: `python -m benchmarks noise`.
 """
 
 import time
@@ -37,12 +37,3 @@ def fastest(work: Callable[[], object], repeats: int, batches: int = 9) -> float
             work()
         times.append((time.perf_counter() - start) / repeats)
     return min(times)
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:28} {value:8.2f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """What a round costs beside what it cannot cost less than: the arithmetic alone, the noise alone, the memory alone.
 
 Time is that of the processor, the least of several runs; both sides are measured in one run.
-Run: `python -m benchmarks.rounds`.
+Run: `python -m benchmarks rounds`.
 """
 
 import time
@@ -136,12 +136,3 @@ def fastest(work: Callable[[], object]) -> float:
         work()
         times.append(time.process_time() - begin)
     return min(times)
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:80} {value:8.3f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,9 @@
 """How much of the raw noise-generation rate is left after a private running sum has used the noise.
 
 "ratio" is the rate of adding d numbers and releasing their noisy sum over the rate of only drawing d noises; "us/add"
-is microseconds an addition. Both sides are measured in the same run, in turns, with the generator that tacit uses. Run:
-`python benchmarks/running_sums.py`.
+is microseconds an addition. Both sides are measured in the same run, in turns, with the generator that tacit uses.
+
+Run: `python -m benchmarks running_sums`.
 """
 
 import time
@@ -49,12 +50,3 @@ def compare(mechanism: RunningSum, dimension: int, batches: int = 9) -> tuple[fl
         drawing.append((middle - start) / repeats)
         adding.append((time.perf_counter() - middle) / repeats)
     return min(drawing), min(adding)
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:32} {value:10.3f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How much slower is privacy? Array runs of the tracking learners against non-private fixed share in numpy.
 
-Run `python benchmarks/tracking.py`.
+Run: `python -m benchmarks tracking`.
 
 Numbers are times over that of the plain loop (at most 5 wanted; below 1 is faster than without privacy).
 """
@@ -70,12 +70,3 @@ def measure(repeats: int = 3) -> dict[str, float]:
     return {name: seconds / best["fixed share"] for name, seconds in best.items() if name in every} | {
         "fixed share, rounds per second": ROUNDS / best["fixed share"]
     }
-
-
-def main() -> None:
-    for name, value in measure().items():
-        print(f"{name:32s} {value:10.2f}")
-
-
-if __name__ == "__main__":
-    main()

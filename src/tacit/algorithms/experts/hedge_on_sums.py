@@ -95,7 +95,8 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
             check_positive("HedgeOnSums", "norm", self.norm)
             if self.mechanism.noise != "gaussian":
                 raise invalid("HedgeOnSums", "mechanism", "Gaussian where there is a matrix", self.mechanism)
-            object.__setattr__(self, "matrix", Coordinates.of(self.matrix, self.problem.n).rows)
+            checked = Coordinates.of(self.matrix, self.problem.n).matrix
+            object.__setattr__(self, "matrix", tuple(map(tuple, checked.tolist())))
 
     @cached_property
     def coordinates(self) -> Coordinates | None:
@@ -234,11 +235,11 @@ class HedgeOnSumsLearner(ExpertLearner):
         return padding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Coordinates:
-    """M, one tuple for each coordinate, and its pseudoinverse: sums of M l are as good as sums of losses l."""
+    """M, one row for each coordinate, and its pseudoinverse: sums of M l are as good as sums of losses l."""
 
-    rows: tuple[tuple[float, ...], ...]
+    matrix: FloatArray
 
     @classmethod
     def of(cls, matrix: Any, n: int) -> Coordinates:
@@ -246,18 +247,13 @@ class Coordinates:
         checked = real_array("HedgeOnSums", "matrix", matrix, (None, n))
         if not (len(checked) and np.isfinite(checked).all()):
             raise InvalidInput(f"The 'matrix' of HedgeOnSums must have rows of {n} finite numbers each.")
-        made = cls(tuple(map(tuple, checked.tolist())))
+        made = cls(checked)
         if not made.error <= LARGEST_ERROR:
             raise InvalidInput(
                 "The 'matrix' of HedgeOnSums must tell all losses apart, up to a number that is added to all of a "
                 "round: give it rank N, or N - 1 with rows that sum to 0."
             )
         return made
-
-    @cached_property
-    def matrix(self) -> FloatArray:
-        """M."""
-        return np.array(self.rows)
 
     @cached_property
     def inverse(self) -> FloatArray:
