@@ -95,23 +95,6 @@ def test_the_worst_case_number_of_calls_is_never_passed():
     assert solution.gap >= 0.0
 
 
-def test_a_solve_starts_from_the_one_before():
-    solver = FrankWolfe(Birkhoff(3), tolerance=1e-4)
-    slope = slopes(Birkhoff(3), 1)[0]
-    first = solver.minimize(slope)
-    assert solver.minimize(slope).oracle_calls == 1 <= first.oracle_calls
-
-
-def test_state_round_trip():
-    solver, other = (FrankWolfe(Simplex(4), tolerance=1e-4) for _ in range(2))
-    first, second = slopes(Simplex(4), 2)
-    solver.minimize(first)
-    other.load_state_dict(solver.state_dict())
-    here, there = solver.minimize(second), other.minimize(second)
-    assert here.oracle_calls == there.oracle_calls
-    np.testing.assert_array_equal(here.point, there.point)
-
-
 def test_errors():
     with pytest.raises(InvalidInput, match="'tolerance' parameter of FrankWolfe"):
         FrankWolfe(Ball(2), tolerance=0.0)

@@ -130,11 +130,6 @@ class TestUnknownHorizon:
         assert plan.guarantee.epsilon() == pytest.approx(1.0, rel=1e-9)
         assert math.isfinite(float(plan.regret_bound))
 
-    def test_a_first_epoch_that_is_too_short_says_so(self):
-        problem = Bandit(domain=Ball(20, 0.5), horizon=None, value_range=(0.0, 100.0))
-        with pytest.raises(PrivacyError, match="T=1024 rounds needs a smoothing radius"):
-            BanditFW.calibrate(problem, epsilon=1.0, delta=1e-6)
-
 
 class TestCalibration:
     def test_the_best_parameters_have_the_smallest_certified_regret(self):
@@ -167,10 +162,6 @@ class TestCalibration:
         best = planned(zeta=0.1)
         assert float(best.regret_bound) < float(plan.regret_bound)
         assert planned(eta=0.5).eta == 0.5
-
-    def test_a_baseline_may_be_given(self):
-        assert planned().baseline == 0.5
-        assert planned(baseline=0.2).deviation == 0.8
 
     def test_a_horizon_that_is_too_short_names_one_that_is_enough(self):
         def make(horizon):
