@@ -131,23 +131,7 @@ def test_no_decision_after_the_last_batch():
             assert streams == {name: repr(s.bit_generator.state) for name, s in learner._streams.items()}
 
 
-def test_one_expert_costs_nothing():
-    problem = Experts(n=1, horizon=50)
-    for plan in (
-        LazyExperts(problem, eta=0.1, force=0.1),
-        L2P(problem, eta=0.1, force=0.1),
-        ScheduledExperts(problem, eta=0.1),
-    ):
-        assert plan.guarantee.epsilon(0.0) == 0.0
-        assert float(plan.regret_bound) == 0.0
-
-
 # --- the schedule and hedge ------------------------------------------------------------------------------------
-
-
-def test_schedule_certifies_adaptive_adversaries_only_when_fresh():
-    assert ScheduledExperts(PROBLEM, eta=0.1).certified_against == ("oblivious", "adaptive")
-    assert ScheduledExperts(PROBLEM, eta=0.1, batch=2).certified_against == ("oblivious",)
 
 
 @pytest.mark.parametrize("mechanism", [Tree(99), LaplaceTree(99, 3), CubeTree(99, 3)], ids=repr)
