@@ -7,7 +7,7 @@ import pytest
 
 from tacit.algorithms.tracking import NoisyMirrorDescent, TrackingOnSums
 from tacit.algorithms.tracking.noisy_batches import BatchNoise, clip_to_floor
-from tacit.algorithms.tracking.tracking_on_sums import best_rates, leader_on_means, patience, window_leader
+from tacit.algorithms.tracking.tracking_on_sums import best_rates, leader_on_means, window_leader
 from tacit.environments.tracking import ShiftingBernoulli
 from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
@@ -126,12 +126,6 @@ def test_windows_are_those_of_the_definition():
             sums[blocks // 2 :, 1] -= 5
             prefix = np.concatenate([np.zeros((1, 4)), np.cumsum(sums, axis=0)])
             assert window_leader(prefix, patient) == slow_window_leader(sums, patient)
-
-
-def test_patience_is_the_deviation_of_a_difference():
-    noise = BatchNoise("cube", 2.0, 10)
-    wanted = sqrt(2 * log(10 * np.log2(20_000 / 40))) * sqrt(40 / 2 + 2 * noise.variance)
-    assert patience(tracking(10, 20_000, 3), 40, noise) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("base", ["mirror", "leader"])
