@@ -4,40 +4,32 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from tacit import losses
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput
 from tacit.estimators.records import clipped_rows
-from tacit.losses import (
-    AbsoluteLoss,
-    ConvexFamily,
-    CustomLoss,
-    HingeLoss,
-    HuberLoss,
-    LinearLoss,
-    LogisticLoss,
-    QuadraticLoss,
-    QuantileLoss,
-    RegularisedLoss,
-    SmoothedHingeLoss,
-    SquaredLoss,
-)
 from tacit.losses.loss import LinkLoss, clip_rows, row_norms
 from tacit.noise.randomness import Randomness
 
 LINKS = [
-    SquaredLoss(),
-    SquaredLoss(data_norm=2.0, label_bound=0.5),
-    HuberLoss(transition=0.3),
-    HuberLoss(data_norm=0.5, transition=5.0),
-    LogisticLoss(),
-    LogisticLoss(data_norm=3.0),
-    SmoothedHingeLoss(),
-    SmoothedHingeLoss(data_norm=2.0, smoothing=0.1),
+    losses.SquaredLoss(),
+    losses.SquaredLoss(data_norm=2.0, label_bound=0.5),
+    losses.HuberLoss(transition=0.3),
+    losses.HuberLoss(data_norm=0.5, transition=5.0),
+    losses.LogisticLoss(),
+    losses.LogisticLoss(data_norm=3.0),
+    losses.SmoothedHingeLoss(),
+    losses.SmoothedHingeLoss(data_norm=2.0, smoothing=0.1),
 ]
-KINKED = [HingeLoss(), HingeLoss(data_norm=2.0), AbsoluteLoss(label_bound=0.5), QuantileLoss(data_norm=0.5, level=0.9)]
+KINKED = [
+    losses.HingeLoss(),
+    losses.HingeLoss(data_norm=2.0),
+    losses.AbsoluteLoss(label_bound=0.5),
+    losses.QuantileLoss(data_norm=0.5, level=0.9),
+]
 ROWS = [
-    *LINKS, *KINKED, LinearLoss(2.0), QuadraticLoss(strength=3.0, data_norm=0.5),
-    RegularisedLoss(LogisticLoss(), 0.7), RegularisedLoss(LinearLoss(), 0.3),
+    *LINKS, *KINKED, losses.LinearLoss(2.0), losses.QuadraticLoss(strength=3.0, data_norm=0.5),
+    losses.RegularisedLoss(losses.LogisticLoss(), 0.7), losses.RegularisedLoss(losses.LinearLoss(), 0.3),
 ]  # fmt: skip
 
 
@@ -98,21 +90,21 @@ def test_constants_hold_on_the_domain(loss, domain):
 
 def test_extremes_reach_the_constants():
     domain = Ball(2)
-    largest = SquaredLoss().gradient([1.0, 0.0], ([1.0, 0.0], -1.0))
-    assert np.linalg.norm(largest) == pytest.approx(SquaredLoss().constants(domain).lipschitz)
-    largest = QuadraticLoss().gradient([1.0, 0.0], [-1.0, 0.0])
-    assert np.linalg.norm(largest) == pytest.approx(QuadraticLoss().constants(domain).lipschitz)
-    assert QuadraticLoss(2.0).constants(domain).strong_convexity == 2.0
-    largest = LogisticLoss().gradient([1.0, 0.0], ([-1.0, 0.0], 1.0))
-    assert np.linalg.norm(largest) == pytest.approx(LogisticLoss().constants(domain).lipschitz)
+    largest = losses.SquaredLoss().gradient([1.0, 0.0], ([1.0, 0.0], -1.0))
+    assert np.linalg.norm(largest) == pytest.approx(losses.SquaredLoss().constants(domain).lipschitz)
+    largest = losses.QuadraticLoss().gradient([1.0, 0.0], [-1.0, 0.0])
+    assert np.linalg.norm(largest) == pytest.approx(losses.QuadraticLoss().constants(domain).lipschitz)
+    assert losses.QuadraticLoss(2.0).constants(domain).strong_convexity == 2.0
+    largest = losses.LogisticLoss().gradient([1.0, 0.0], ([-1.0, 0.0], 1.0))
+    assert np.linalg.norm(largest) == pytest.approx(losses.LogisticLoss().constants(domain).lipschitz)
 
 
 def test_features_and_labels_are_clipped_and_short_ones_untouched():
-    loss = LogisticLoss(data_norm=1.0)
+    loss = losses.LogisticLoss(data_norm=1.0)
     rows = loss.pack(([[3.0, 4.0], [0.3, 0.4]], [7.0, -0.5]), 2, many=True)
     np.testing.assert_allclose(rows[0], [0.6, 0.8, 1.0])
     assert rows[1].tolist() == [0.3, 0.4, -0.5]
-    huge = LinearLoss().pack([[1e200, 1e200]], 2, many=True)
+    huge = losses.LinearLoss().pack([[1e200, 1e200]], 2, many=True)
     assert np.linalg.norm(huge) <= 1.0
 
 
@@ -131,18 +123,18 @@ def test_one_round_and_many_rounds_agree():
 @pytest.mark.parametrize(
     ("loss", "data", "message"),
     [
-        (LogisticLoss(), [1.0, 2.0, 3.0], "pair"),
-        (LogisticLoss(), np.ones(3), "pair"),
-        (LogisticLoss(), ([np.nan, 1.0], 1.0), "features"),
-        (LogisticLoss(), ([1.0, 1.0], np.inf), "labels"),
-        (LogisticLoss(), ([1.0, 1.0, 1.0], 1.0), "shape"),
-        (LogisticLoss(), ([[1.0, 1.0]], [1.0, 1.0]), "a label for each"),
-        (LinearLoss(), [np.inf, 0.0], "gradients"),
-        (LinearLoss(), [["a", "b"]], "real numbers"),
-        (QuadraticLoss(), [[0.0, np.nan]], "round 0"),
-        (LogisticLoss(), (np.ones((3, 2)), [1.0, np.nan, 1.0]), "those of round 1 are not"),
-        (LogisticLoss(), (np.ones((3, 2)), [1.0, 1.0]), "Got 2 for 3"),
-        (LogisticLoss(), (np.ones(2), np.nan), r"finite numbers\."),
+        (losses.LogisticLoss(), [1.0, 2.0, 3.0], "pair"),
+        (losses.LogisticLoss(), np.ones(3), "pair"),
+        (losses.LogisticLoss(), ([np.nan, 1.0], 1.0), "features"),
+        (losses.LogisticLoss(), ([1.0, 1.0], np.inf), "labels"),
+        (losses.LogisticLoss(), ([1.0, 1.0, 1.0], 1.0), "shape"),
+        (losses.LogisticLoss(), ([[1.0, 1.0]], [1.0, 1.0]), "a label for each"),
+        (losses.LinearLoss(), [np.inf, 0.0], "gradients"),
+        (losses.LinearLoss(), [["a", "b"]], "real numbers"),
+        (losses.QuadraticLoss(), [[0.0, np.nan]], "round 0"),
+        (losses.LogisticLoss(), (np.ones((3, 2)), [1.0, np.nan, 1.0]), "those of round 1 are not"),
+        (losses.LogisticLoss(), (np.ones((3, 2)), [1.0, 1.0]), "Got 2 for 3"),
+        (losses.LogisticLoss(), (np.ones(2), np.nan), r"finite numbers\."),
     ],
 )
 def test_bad_data_raise(loss, data, message):
@@ -153,21 +145,21 @@ def test_bad_data_raise(loss, data, message):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: LinearLoss(0.0),
-        lambda: LogisticLoss(data_norm=np.nan),
-        lambda: SquaredLoss(label_bound=-1.0),
-        lambda: HuberLoss(transition=0.0),
-        lambda: SmoothedHingeLoss(smoothing=0.0),
-        lambda: QuadraticLoss(strength=True),
-        lambda: QuadraticLoss(data_norm=0.0),
-        lambda: RegularisedLoss(LogisticLoss(), 0.0),
-        lambda: RegularisedLoss(ConvexFamily(1.0), 1.0),
-        lambda: ConvexFamily(lipschitz=0.0),
-        lambda: ConvexFamily(lipschitz=1.0, smoothness=-1.0),
-        lambda: ConvexFamily(lipschitz=1.0, smoothness=1.0, strong_convexity=2.0),
-        lambda: ConvexFamily(lipschitz=1.0, family="custom"),
-        lambda: CustomLoss(1.0, lambda x, z: x, 1.0),
-        lambda: CustomLoss(lambda x, z: 0.0, lambda x, z: x, 0.0),
+        lambda: losses.LinearLoss(0.0),
+        lambda: losses.LogisticLoss(data_norm=np.nan),
+        lambda: losses.SquaredLoss(label_bound=-1.0),
+        lambda: losses.HuberLoss(transition=0.0),
+        lambda: losses.SmoothedHingeLoss(smoothing=0.0),
+        lambda: losses.QuadraticLoss(strength=True),
+        lambda: losses.QuadraticLoss(data_norm=0.0),
+        lambda: losses.RegularisedLoss(losses.LogisticLoss(), 0.0),
+        lambda: losses.RegularisedLoss(losses.ConvexFamily(1.0), 1.0),
+        lambda: losses.ConvexFamily(lipschitz=0.0),
+        lambda: losses.ConvexFamily(lipschitz=1.0, smoothness=-1.0),
+        lambda: losses.ConvexFamily(lipschitz=1.0, smoothness=1.0, strong_convexity=2.0),
+        lambda: losses.ConvexFamily(lipschitz=1.0, family="custom"),
+        lambda: losses.CustomLoss(1.0, lambda x, z: x, 1.0),
+        lambda: losses.CustomLoss(lambda x, z: 0.0, lambda x, z: x, 0.0),
     ],
 )
 def test_bad_parameters_raise(make):
@@ -176,21 +168,21 @@ def test_bad_parameters_raise(make):
 
 
 def test_custom_losses_are_clipped_and_checked():
-    loss = CustomLoss(lambda x, z: float(np.sum((x - z) ** 4)), lambda x, z: 4 * (x - z) ** 3, lipschitz=2.0)
+    loss = losses.CustomLoss(lambda x, z: float(np.sum((x - z) ** 4)), lambda x, z: 4 * (x - z) ** 3, lipschitz=2.0)
     assert loss.family == "custom"
     assert np.linalg.norm(loss.gradient([5.0, 0.0], np.zeros(2))) <= 2.0
     np.testing.assert_allclose(loss.gradient([0.5, 0.0], np.zeros(2)), [0.5, 0.0])
     assert loss.value([1.0, 0.0], np.zeros(2)) == 1.0
     assert "lipschitz=2.0" in repr(loss)
     x = np.array([0.1, 0.2])
-    CustomLoss(lambda x, z: 0.0, lambda x, z: x, 1.0).gradient(x, None)[:] = 1.0
+    losses.CustomLoss(lambda x, z: 0.0, lambda x, z: x, 1.0).gradient(x, None)[:] = 1.0
     assert x.tolist() == [0.1, 0.2]  # no alias of the point
     with pytest.raises(InvalidInput, match="finite"):
         loss.gradient([0.0, 0.0], np.array([np.nan, 0.0]))
     with pytest.raises(InvalidInput, match="cannot be taken") as caught:
         loss.gradient([0.0, 0.0], "text")
     assert caught.value.__context__ is None  # numpy's own error may quote the data
-    broken = CustomLoss(lambda x, z: 0.0, lambda x, z: np.zeros(3), 1.0)
+    broken = losses.CustomLoss(lambda x, z: 0.0, lambda x, z: np.zeros(3), 1.0)
     with pytest.raises(InvalidInput, match="shape"):
         broken.gradient([0.0, 0.0], None)
 
@@ -209,7 +201,7 @@ def test_the_longest_floats_are_clipped_to_the_norm(norm):
     """Factors below the normal floats have few digits: rows of 1e308 were longer than a norm of 1e-15 by 18%."""
     longest = Randomness.replayable(5).stream("rows").standard_normal((60, 3)) * np.geomspace(1e240, 3e307, 60)[:, None]
     dense, few = clip_rows(longest, norm), clipped_rows(sparse.csr_array(longest), norm).toarray()
-    one = [LogisticLoss(data_norm=norm).pack((row, 1.0), 3, many=False)[0, :-1] for row in longest]
+    one = [losses.LogisticLoss(data_norm=norm).pack((row, 1.0), 3, many=False)[0, :-1] for row in longest]
     for clipped in (dense, few, np.array(one)):
         assert row_norms(clipped).max() <= norm
     np.testing.assert_array_equal(dense, one)
@@ -230,5 +222,5 @@ def test_the_height_is_the_largest_value_on_the_domain(loss):
 
 
 def test_nobody_knows_the_height_of_other_losses():
-    for loss in (ConvexFamily(1.0), LinearLoss(), QuadraticLoss()):
+    for loss in (losses.ConvexFamily(1.0), losses.LinearLoss(), losses.QuadraticLoss()):
         assert loss.height(Ball(2)) == float("inf")

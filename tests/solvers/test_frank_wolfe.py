@@ -66,14 +66,6 @@ def test_the_gap_bounds_the_squared_distance_and_the_calls_are_bounded(domain, t
         assert domain.contains(domain.from_hull(solution.point), 1e-7)
 
 
-@pytest.mark.parametrize("domain", [L1Ball(3, 0.7), Simplex(4), Box.cube(3)], ids=["L1Ball", "Simplex", "Box"])
-def test_pairwise_steps_need_fewer_calls_than_plain_ones(domain):
-    pairwise, plain = (FrankWolfe(domain, tolerance=1e-4) for _ in range(2))
-    plain._pairwise = False
-    calls = [(pairwise.minimize(s).oracle_calls, plain.minimize(s).oracle_calls) for s in slopes(domain, 10)]
-    assert 2 * sum(first for first, _ in calls) < sum(second for _, second in calls)
-
-
 def test_plain_steps_finish_when_the_pairwise_budget_is_spent():
     solver = FrankWolfe(Simplex(4), tolerance=1e-3)
     solver._pairwise_calls = 2
@@ -93,23 +85,6 @@ def test_the_worst_case_number_of_calls_is_never_passed():
     solution = solver.minimize(np.array([0.3, 0.1]))
     assert solution.oracle_calls == 7
     assert solution.gap >= 0.0
-
-
-def test_a_solve_starts_from_the_one_before():
-    solver = FrankWolfe(Birkhoff(3), tolerance=1e-4)
-    slope = slopes(Birkhoff(3), 1)[0]
-    first = solver.minimize(slope)
-    assert solver.minimize(slope).oracle_calls == 1 <= first.oracle_calls
-
-
-def test_state_round_trip():
-    solver, other = (FrankWolfe(Simplex(4), tolerance=1e-4) for _ in range(2))
-    first, second = slopes(Simplex(4), 2)
-    solver.minimize(first)
-    other.load_state_dict(solver.state_dict())
-    here, there = solver.minimize(second), other.minimize(second)
-    assert here.oracle_calls == there.oracle_calls
-    np.testing.assert_array_equal(here.point, there.point)
 
 
 def test_errors():

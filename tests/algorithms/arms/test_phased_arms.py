@@ -7,11 +7,9 @@ import pytest
 
 from tacit.accounting.guarantee import EXACT, ZERO_OUT
 from tacit.algorithms.arms import PhasedArms
-from tacit.environments.arms import BernoulliArms
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
-from tacit.simulation.loop import simulate
 
 
 def problem(n: int = 20, horizon: int = 100_000) -> Arms:
@@ -74,8 +72,6 @@ def test_bad_parameters() -> None:
         PhasedArms(problem(10, 100), 1.0, 11)
     with pytest.raises(PrivacyError, match="once at least"):
         PhasedArms.calibrate(problem(10, 5), epsilon=1.0, delta=0.0)
-    with pytest.raises(InvalidInput, match="'gap'"):
-        calibrated().regret_if(1.5)
 
 
 def test_an_index_is_the_smallest_mean_that_chernoff_allows() -> None:
@@ -111,13 +107,6 @@ def test_the_index_of_the_best_arm_is_rarely_too_large() -> None:
     assert 0 < excess.mean() + 4 * excess.std() / np.sqrt(runs) < certified
 
 
-def test_the_schedule() -> None:
-    schedule = PhasedArms(problem(3, 100), 1.0, 4).schedule
-    assert schedule.ends == (4, 6, 9, 14, 21, 32, 48, 72, 108)
-    assert schedule.lengths == (4, 2, 3, 5, 7, 11, 16, 24, 36)
-    assert len(schedule.phases) == 8
-
-
 def test_without_noise_it_is_a_deterministic_race() -> None:
     plan = PhasedArms(problem(3, 60), 1.0, 4)
     learner = plan.start(Randomness.replayable(0))
@@ -127,8 +116,3 @@ def test_without_noise_it_is_a_deterministic_race() -> None:
     assert actions[:12].tolist() == [0] * 4 + [1] * 4 + [2] * 4
     np.testing.assert_allclose(learner.estimates, [1.0, 0.0, 1.0])
     assert set(actions[20:].tolist()) == {1}
-
-
-def test_measured_regret() -> None:
-    found = simulate(calibrated(), BernoulliArms.with_gap(20, 100_000, best=7), runs=4, progress=False)
-    assert found.mean[-1] < min(700.0, found.bound)

@@ -112,18 +112,6 @@ def test_the_sums_get_no_vector_that_no_point_depends_on(delay):
         sums.add(np.ones(1))
 
 
-def test_state_round_trip():
-    def make():
-        return NoisyOCO(steps=9, dimension=2, eta=0.5, leader=lambda s: -s, sums=exact_sums(2), delay=1)
-
-    rows = gradients(9, 2)
-    core, other = make(), make()
-    run(core, rows[:4])
-    other.load_state_dict(core.state_dict())
-    np.testing.assert_array_equal(run(core, rows[4:]), run(other, rows[4:]))
-    assert core.step == other.step == 9
-
-
 def test_errors():
     def make(**changes):
         values = {"steps": 2, "dimension": 2, "eta": 1.0, "leader": lambda s: -s, "sums": exact_sums(2), "delay": 0}

@@ -80,14 +80,6 @@ def test_the_certificate_of_linear_losses():
     assert float(best.regret_bound) < 0.97 * float(plan.regret_bound)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "limit"), [(2, 0.010), (10, 0.020)])
-def test_a_million_rounds(n, limit):
-    found, bound = regrets(target(n, 1_000_000), 5)
-    assert found.mean() < limit
-    assert found.max() < bound
-
-
 def test_pure_privacy():
     found, bound = regrets(target(2, 100_000), 2, delta=0.0)
     assert found.mean() < 0.028

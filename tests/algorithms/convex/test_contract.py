@@ -30,9 +30,6 @@ CUSTOM = Convex(
     horizon=ROUNDS,
 )
 
-LOUD = {"eta": 0.1, "sigma": 10.0, "force": 0.2, "log_phi": 0.3}
-
-
 MAKERS = {
     "FTRL logistic": lambda: PrivateFTRL.calibrate(LOGISTIC, epsilon=1.0, delta=1e-6, streams=1),
     "FTRL simplex": lambda: PrivateFTRL.calibrate(SIMPLEX, epsilon=1.0, delta=1e-6, streams=1),

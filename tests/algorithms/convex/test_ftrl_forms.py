@@ -11,7 +11,6 @@ import tacit
 from tacit import testing
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.convex import PrivateFTRL
-from tacit.algorithms.convex.ctrl import CTRL
 from tacit.algorithms.convex.private_ftrl import FreeTerms, Terms
 from tacit.domains import Ball, KSubsets
 from tacit.errors import InvalidInput, PrivacyError
@@ -72,20 +71,6 @@ def test_the_formula_of_two_streams():
     assert float(plan.regret_bound) == pytest.approx(bound, rel=1e-9)
     twice = replace(plan, rounds_per_person=2)
     assert twice.scale == pytest.approx(2 * plan.scale * plan.mechanism.crowding(2))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("family", ["glm", "general"])
-@pytest.mark.parametrize(("dimension", "rounds"), [(1, 10**4), (1, 10**6), (10, 10**4), (10, 10**6)])
-def test_no_certificate_of_ctrl_is_smaller(family, dimension, rounds):
-    for epsilon in (0.1, 1.0, 4.0):
-        for smoothness in (0.25, 1.0, 10.0, 100.0):
-            problem, target = unit(dimension, rounds, smoothness, family), {"epsilon": epsilon, "delta": 1e-6}
-            try:
-                held = CTRL.calibrate(problem, **target)
-            except PrivacyError:
-                continue
-            assert float(PrivateFTRL.calibrate(problem, **target).regret_bound) < float(held.regret_bound)
 
 
 @pytest.mark.parametrize("terms", [Terms(1.0, 1e4), Terms(2.0, 1e5, 1e9), Terms(0.1, 1.0, 1e12), Terms(1e3, 1e-3, 1.0)])

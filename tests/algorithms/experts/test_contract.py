@@ -8,7 +8,7 @@ import pytest
 
 from runtime.contract import LearnerContract, pytest_generate_tests
 from runtime.contract import losses as small_losses
-from tacit import Experts, InvalidInput, ProtocolError, Randomness
+from tacit import Experts, InvalidInput, Randomness
 from tacit.algorithms import L2P, HedgeOnSums, LazyExperts, ScheduledExperts
 from tacit.noise.running_sums import Tree
 
@@ -176,14 +176,6 @@ def bad_rows(plan):
     yield from ([10**400] + [low] * (n - 1), good.astype(np.longdouble))
 
 
-def one_sentence(error):
-    text = str(error.value)
-    assert text
-    assert "\n" not in text
-    assert text.endswith(".")
-    assert len(text) < 300
-
-
 @few
 def test_bad_rows_raise_and_change_nothing(plan, start, losses):
     learner, untouched = start(), start()
@@ -192,9 +184,8 @@ def test_bad_rows_raise_and_change_nothing(plan, start, losses):
     learner.play()
     before = learner.state_dict()
     for row in bad_rows(plan):
-        with pytest.raises(InvalidInput) as error:
+        with pytest.raises(InvalidInput):
             learner.observe(row)
-        one_sentence(error)
     assert before == learner.state_dict()
     np.testing.assert_array_equal(loop(learner, losses[1000:1100]), wanted[:100])
     np.testing.assert_array_equal(learner.run(losses[1100:]), wanted[100:])
@@ -208,24 +199,10 @@ def test_a_bad_row_in_a_run_undoes_the_whole_run(plan, start, losses, at):
     before = learner.state_dict()
     spoiled = losses[100:1400].copy()
     spoiled[at, -1] = BAD_VALUES[at % 3]
-    with pytest.raises(InvalidInput, match=f"in row {at} ") as error:
+    with pytest.raises(InvalidInput, match=f"in row {at} "):
         learner.run(spoiled)
-    one_sentence(error)
     assert before == learner.state_dict()
     np.testing.assert_array_equal(learner.run(losses[100:1400]), start().run(losses[:1400])[100:])
-
-
-@few
-def test_too_many_rounds(plan, start, losses):
-    learner = start()
-    if plan.horizon is None:  # an unknown horizon has no end: twice as many rounds as the others are planned for
-        assert len(learner.run(np.concatenate([losses, losses]))) == 2 * len(losses)
-        return
-    learner.run(losses[:-1])
-    before = learner.state_dict()
-    with pytest.raises(ProtocolError, match="1 are left, got 2"):
-        learner.run(losses[:2])
-    assert before == learner.state_dict()
 
 
 # --- what it says about itself --------------------------------------------------------------------------------
@@ -235,17 +212,6 @@ def test_too_many_rounds(plan, start, losses):
 def test_other_sources_of_randomness_are_refused(wrong):
     with pytest.raises(InvalidInput, match=r"Randomness\.secret"):
         plan_of("lazy").start(wrong)
-
-
-def test_plan_reads_well_and_stores(plan, monkeypatch):
-    monkeypatch.setattr("tacit.runtime.doubling.REFERENCE_ROUNDS", 1024)  # one epoch tells as much as seven
-    text = plan.explain()
-    for word in (plan.algorithm, "certified regret", "epsilon=", "released"):
-        assert word in text
-    assert float(plan.regret_bound) > 0
-    assert plan.regret_bound.formula in str(plan.regret_bound)
-    assert plan.regret_bound.assumptions
-    assert plan.expected_switches is None or plan.expected_switches <= (plan.horizon or np.inf)
 
 
 def test_mean_regret_is_under_the_certified_bound(plan, losses):

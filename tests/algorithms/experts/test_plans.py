@@ -131,23 +131,7 @@ def test_no_decision_after_the_last_batch():
             assert streams == {name: repr(s.bit_generator.state) for name, s in learner._streams.items()}
 
 
-def test_one_expert_costs_nothing():
-    problem = Experts(n=1, horizon=50)
-    for plan in (
-        LazyExperts(problem, eta=0.1, force=0.1),
-        L2P(problem, eta=0.1, force=0.1),
-        ScheduledExperts(problem, eta=0.1),
-    ):
-        assert plan.guarantee.epsilon(0.0) == 0.0
-        assert float(plan.regret_bound) == 0.0
-
-
 # --- the schedule and hedge ------------------------------------------------------------------------------------
-
-
-def test_schedule_certifies_adaptive_adversaries_only_when_fresh():
-    assert ScheduledExperts(PROBLEM, eta=0.1).certified_against == ("oblivious", "adaptive")
-    assert ScheduledExperts(PROBLEM, eta=0.1, batch=2).certified_against == ("oblivious",)
 
 
 @pytest.mark.parametrize("mechanism", [Tree(99), LaplaceTree(99, 3), CubeTree(99, 3)], ids=repr)
@@ -179,14 +163,6 @@ def test_padding_makes_every_sum_as_noisy_as_the_last(mechanism):
     tolerance = 0.14 if mechanism.noise == "gaussian" else 0.2
     np.testing.assert_allclose(padded, wanted, rtol=tolerance)
     assert min(bare) < 0.5 * wanted
-
-
-def test_hedge_formula():
-    plan = HedgeOnSums.calibrate(Experts(n=10, horizon=10_000), epsilon=1.0, delta=1e-6)
-    sigma = plan.mechanism.standard_deviations(plan.scale)[-1]
-    best = 2 * np.sqrt(np.log(10) * (10_000 / 8 + sigma**2 / 2))
-    assert float(plan.regret_bound) == pytest.approx(best, rel=1e-4)
-    assert plan.scale >= np.sqrt(10) * plan.mechanism.column_norm / plan.privacy
 
 
 @pytest.mark.parametrize(("n", "rounds", "bound"), [(10, 10**4, 350), (10, 10**5, 576), (100, 10**5, 5843)])

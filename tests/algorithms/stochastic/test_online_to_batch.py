@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from tacit.accounting.guarantee import EXACT, IDEALIZED, ZERO_OUT
+from tacit.accounting.guarantee import EXACT, ZERO_OUT
 from tacit.algorithms.stochastic import OnlineToBatch, Optimistic, Subgradient
 from tacit.algorithms.stochastic.online_to_batch import online_to_batch
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
@@ -324,13 +324,6 @@ def test_states_of_0_2_are_read():
         ", adversary='stochastic'", ""
     )
     assert same_plan(before, plan.signature)
-
-
-def test_simulations_say_that_they_are():
-    for options in ({}, {"mechanism": "tree"}, {"delta": 0.0}):
-        plan = calibrated(30, numerics="float", **options)
-        assert plan.guarantee.numerics == IDEALIZED
-        assert not plan.grid.units
 
 
 def test_blocks_of_records_add_up_to_the_same_integers(monkeypatch):

@@ -90,16 +90,6 @@ def test_spent_after_above():
     assert test.state_dict() == before
 
 
-def test_query_noise_is_fresh_and_the_threshold_is_kept():
-    test = instance(seed=4)
-    noisy = test.state_dict()["noisy_threshold"]
-    for _ in range(30):
-        test.test(-10_000)
-        assert test.state_dict()["noisy_threshold"] == noisy
-    middle = [instance(seed=5).test(0) for _ in range(3)]
-    assert len(set(middle)) == 1  # the same seed, the same answer
-
-
 @pytest.mark.parametrize("bad", [{}, {"noisy_threshold": 0.5, "spent": False}, {"noisy_threshold": np.zeros(2, int)}])
 def test_bad_states_change_nothing(bad):
     test = instance(seed=6)

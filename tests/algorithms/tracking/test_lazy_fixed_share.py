@@ -159,14 +159,6 @@ def test_complexity_covers_every_number_of_switches():
     assert path_complexity(1, 10, 3, 0.5) == 0.0
 
 
-def test_no_switches_costs_the_same_as_lazy_experts():
-    problem = tracking(10, 5000, 0)
-    plan = LazyFixedShare(problem, eta=0.02, force=0.05, batch=2)
-    experts = LazyExperts(problem, eta=0.02, force=0.05, batch=2)
-    assert plan.guarantee.epsilon(1e-6) == experts.guarantee.epsilon(1e-6)
-    assert float(plan.regret_bound) == float(experts.regret_bound)
-
-
 @pytest.mark.parametrize("prior", ["markov", "uniform"])
 @pytest.mark.parametrize(("eta", "batch"), [(0.02, 2), (0.5, 1), (40.0, 3)])
 def test_without_switches_it_is_lazy_experts_on_integer_sums(prior, eta, batch):
@@ -176,6 +168,8 @@ def test_without_switches_it_is_lazy_experts_on_integer_sums(prior, eta, batch):
     plan = LazyFixedShare(problem, eta=eta, force=0.05, batch=batch, prior=prior)
     experts = LazyExperts(problem, eta=eta, force=0.05, batch=batch)
     assert plan.guarantee.numerics == EXACT
+    assert plan.guarantee.epsilon(1e-6) == experts.guarantee.epsilon(1e-6)
+    assert float(plan.regret_bound) == float(experts.regret_bound)
     learner, other = (each.start(Randomness.replayable(3)) for each in (plan, experts))
     np.testing.assert_array_equal(learner.run(losses), other.run(losses))
     loop = plan.start(Randomness.replayable(3))

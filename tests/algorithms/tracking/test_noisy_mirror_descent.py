@@ -208,28 +208,17 @@ def test_draws_are_fresh_every_round_of_a_batch():
     assert learner.switches == np.count_nonzero(np.diff(actions)), "behind the last round nothing is drawn"
 
 
-class _Follower:
-    """Penalises the expert that was played last; if it reads noise, the one with the largest weight."""
-
-    def __init__(self, reads):
-        self._reads = reads
-
-    def loss(self, learner, last, n):
-        row = np.zeros(n)
-        row[int(np.argmax(learner._weights)) if self._reads else last] = 1.0
-        return row
-
-
 @pytest.mark.parametrize("reads", [False, True])
 def test_adaptive_adversaries_stay_under_the_bound(reads):
+    """They penalise the expert that was played last or, if they read noise, the one with the largest weight."""
     rounds = 2500
     plan = NoisyMirrorDescent.calibrate(tracking(3, rounds, 1, "adaptive"), epsilon=8.0, delta=0.0)
     assert not plan.vacuous
-    adversary, regrets = _Follower(reads), []
+    regrets = []
     for seed in range(2):
         learner, last, rows, played = plan.start(Randomness.replayable(seed)), 0, [], []
         for _ in range(rounds):
-            rows.append(adversary.loss(learner, last, 3))
+            rows.append(np.eye(3)[int(np.argmax(learner._weights)) if reads else last])
             last = learner.play()
             played.append(last)
             learner.observe(rows[-1])

@@ -5,13 +5,12 @@ from math import exp, log, sqrt
 import numpy as np
 import pytest
 
+from algorithms.tracking.measured import measured
 from tacit.algorithms.tracking import NoisyMirrorDescent, TrackingOnSums
 from tacit.algorithms.tracking.noisy_batches import BatchNoise, clip_to_floor
-from tacit.algorithms.tracking.tracking_on_sums import best_rates, leader_on_means, patience, window_leader
-from tacit.environments.tracking import ShiftingBernoulli
+from tacit.algorithms.tracking.tracking_on_sums import best_rates, leader_on_means, window_leader
 from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
-from tacit.simulation.comparators import best_switching_sequence
 
 TARGET = {"epsilon": 1.0, "delta": 0.0}
 
@@ -128,12 +127,6 @@ def test_windows_are_those_of_the_definition():
             assert window_leader(prefix, patient) == slow_window_leader(sums, patient)
 
 
-def test_patience_is_the_deviation_of_a_difference():
-    noise = BatchNoise("cube", 2.0, 10)
-    wanted = sqrt(2 * log(10 * np.log2(20_000 / 40))) * sqrt(40 / 2 + 2 * noise.variance)
-    assert patience(tracking(10, 20_000, 3), 40, noise) == pytest.approx(wanted)
-
-
 @pytest.mark.parametrize("base", ["mirror", "leader"])
 def test_the_mixture_is_exponential_weights_on_two(base, monkeypatch):
     """Played without noise, against all three parts written down once more."""
@@ -184,21 +177,9 @@ def test_privacy_of_several_rounds_and_of_zero_out():
 # --- measured ------------------------------------------------------------------------------------------------
 
 
-def measured(plan, changes, gap, runs):
-    """Mean regret against the means of the world's best sequence: what they are made to lose."""
-    problem, regrets = plan.problem, []
-    world = ShiftingBernoulli(n=problem.n, horizon=problem.horizon, changes=changes, gap=gap)
-    for seed in range(runs):
-        losses = world.losses(Randomness.replayable(seed).stream("losses"))
-        actions = plan.run(losses, Randomness.replayable(seed))
-        best = best_switching_sequence(losses, len(changes))[0]
-        regrets.append(losses[np.arange(problem.horizon), actions].sum() - best)
-    return float(np.mean(regrets))
-
-
 def test_measured_regret_is_far_under_the_bound():
     plan = TrackingOnSums.calibrate(tracking(3, 10_000), epsilon=2.0, delta=0.0).variants()["practical blocks"]
-    assert measured(plan, (4_000,), 0.4, 3) < 0.1 * float(plan.regret_bound)
+    assert measured(plan, (4_000,), 0.4, 3)[0].mean() < 0.1 * float(plan.regret_bound)
 
 
 @pytest.mark.slow
@@ -216,4 +197,4 @@ def test_measured_regret_is_far_under_the_bound():
 )
 def test_measured_regret_of_worlds(n, switches, rounds, changes, gap, block, most):
     plan = TrackingOnSums.calibrate(tracking(n, rounds, switches), **TARGET, block=block)
-    assert measured(plan, changes, gap, 4) < most
+    assert measured(plan, changes, gap, 4)[0].mean() < most

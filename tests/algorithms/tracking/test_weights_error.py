@@ -1,6 +1,5 @@
 """Fixed-share weights in float64 against weights of 200 bits: Hilbert's metric stays under 2 kappa t."""
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
 
@@ -47,17 +46,3 @@ def test_errors_of_the_shipped_weights_are_covered(n, eta):
                 assert error <= 1
                 worst = max(worst, error)
     assert worst > 1e-7, "errors are seen"
-
-
-def test_weights_of_single_precision_are_caught():
-    """The same comparison, of weights that were rounded to 24 bits each round."""
-    n, eta = 3, 0.7
-    losses = Randomness.replayable(5).stream("losses").random((50, n))
-    paths = LazyFixedShare(Tracking(n=n, horizon=52, switches=3), eta=eta, force=0.1).paths
-    weights, other = paths.initial(), paths.share / (n - 1)
-    with mp.workprec(200):
-        *_, exact = exact_weights(losses, eta, 1 - paths.share - other, other)
-        for row in losses:
-            paths.advance(weights, quantise_losses(row[None]) / LOSS_UNITS)
-            weights[:] = np.float32(weights)
-        assert metric(weights, exact) > 2 * hilbert_error(n) * 50

@@ -67,12 +67,6 @@ def test_printed_parameters_are_private_but_vacuous(case):
     assert plan.force == pytest.approx(case[2] ** (-1 / 3))
 
 
-def test_printed_parameters_become_meaningful_much_later():
-    plan = CTRL.calibrate(unit_problem(10, "glm", 10**8), epsilon=1.0, delta=1e-6, calibration="paper")
-    assert not plan.vacuous
-    assert "VACUOUS" not in str(plan.regret_bound)
-
-
 def test_inexact_minimisation_is_accounted_for():
     plan = CTRL.calibrate(unit_problem(10, "glm", 10**5), epsilon=1.0, delta=1e-6)
     draw = plan.certificate.chain.draw
@@ -154,15 +148,6 @@ def test_bad_parameters_raise(bad):
     parameters = {"eta": 0.1, "sigma": 5.0, "force": 0.1, "log_phi": 0.2, **bad}
     with pytest.raises(InvalidInput):
         CTRL(unit_problem(1, "glm", 10), **parameters)
-
-
-def test_constants_alone_cannot_start():
-    plan = CTRL(unit_problem(1, "glm", 10), eta=0.1, sigma=5.0, force=0.1, log_phi=0.2)
-    with pytest.raises(InvalidInput, match="constants only"):
-        plan.start()
-    unknown = CTRL(unit_problem(1, "glm", None), eta=0.1, sigma=5.0, force=0.1, log_phi=0.2)
-    with pytest.raises(InvalidInput, match="finite horizon"):
-        str(unknown.rounds)
 
 
 def test_a_missed_certificate_is_never_seen(monkeypatch):

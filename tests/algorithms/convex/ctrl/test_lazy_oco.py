@@ -132,8 +132,3 @@ def test_refusals():
     for bad in ({"sigma": 0.0}, {"eta": np.nan}, {"eta": -1.0}, {"switches": 0.0}):
         with pytest.raises(InvalidInput):
             LazyOCO(**{"problem": problem, "sigma": 1.0, "eta": 1.0, "switches": 5.0, **bad})
-    for bad in (-0.1, np.nan):
-        with pytest.raises(InvalidInput):
-            NotPrivate().epsilon(bad)
-        with pytest.raises(InvalidInput):
-            NotPrivate().delta(bad)
