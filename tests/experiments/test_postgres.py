@@ -38,8 +38,8 @@ def test_experiments_in_postgres(tmp_path):
             sent = replies(policy, range(400))
             parts = sent, sent[::-1], sent[200:] + sent[:200]
             with ThreadPoolExecutor(6) as senders:
-                for each in (world.experiments, other):
-                    senders.map(partial(each.reply, "home"), parts)
+                sending = [senders.map(partial(each.reply, "home"), parts) for each in (world.experiments, other)]
+            assert [answer.closed for answers in sending for answer in answers] == [[]] * 6
             assert len(world.rows(policy["salt"])) == 400
             assert other.erase(pid(3)) == 1
             other.reply("home", replies(policy, [3], lambda n: 1.0))
