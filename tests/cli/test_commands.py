@@ -118,7 +118,8 @@ REFUSED = {
     "plan policies --n 5 --actions 2 --epsilon 1 --recommendations some": "'public' or 'private'",
     "plan contextual-arms --n 3 --dim 4 --epsilon 1 --features secret": "must be 'private' or 'public'",
     "plan lipschitz --domain ball --dim 3 --epsilon 1": "one or two dimensions",
-    "plan bandit --dim 2 --domain disc --epsilon 1": "'disc'",
+    "plan bandit --dim 2 --domain disc --epsilon 1": "must be one of ball",
+    "plan bandit --epsilon 1": "needs --dim",
     "plan arms --n 3 --adversary adaptive --epsilon 1": "'stochastic' or 'oblivious'",
 }
 
@@ -175,9 +176,9 @@ def test_a_bad_row_is_named(tmp_path, capsys):
     assert "Row 2 of" in refused(capsys, "run", "convex", "--input", str(path), *PRIVACY)
 
 
-@pytest.mark.parametrize("command", ["plan", "simulate", "run"])
+@pytest.mark.parametrize("command", ["plan", "simulate", "run", "audit"])
 def test_an_algorithm_can_be_named(command, capsys):
-    own = {"plan": (), "simulate": ("--runs", "1"), "run": ("--input", "-")}[command]
+    own = {"plan": (), "simulate": ("--runs", "1"), "run": ("--input", "-"), "audit": ("--budget", "0.02")}[command]
     problem = ("experts", "--n", "2", "--horizon", "20", "--epsilon", "1")
     assert run_command(command, *problem, *own, "--algorithm", "ScheduledExperts", stdin="0,1\n1,0\n") == 0
     shown = capsys.readouterr()

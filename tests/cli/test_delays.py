@@ -20,7 +20,7 @@ def expected(delay=0):
     return plan.start(tacit.Randomness.replayable(3)).run(LOSSES, mask).tolist()
 
 
-@pytest.mark.parametrize("kind", ["null", "empty cells", "stdin"])
+@pytest.mark.parametrize("kind", ["null", "empty cells", "stdin", "late"])
 def test_rows_without_feedback(kind, tmp_path, capsys):
     path, stdin, extra = tmp_path / "losses.csv", "", []
     rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
@@ -30,27 +30,12 @@ def test_rows_without_feedback(kind, tmp_path, capsys):
         path, stdin, extra = "-", text, ["--n", "3", "--horizon", "90"]
     else:
         path.write_text(text)
+    if kind == "late":
+        extra = ["--delay", "4"]
     assert run_command("run", "experts", *PRIVACY, "--seed", "3", "--json", *extra, "-i", str(path), stdin=stdin) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["decision"] for line in lines] == expected()
+    assert [line["decision"] for line in lines] == expected(4 if kind == "late" else 0)
     assert [line["round"] for line in lines] == list(range(1, 91))
-
-
-def test_run_with_a_delay(tmp_path, capsys):
-    path = tmp_path / "losses.csv"
-    rows = [None if number in GONE else row for number, row in enumerate(LOSSES.tolist())]
-    path.write_text("".join(("null" if row is None else ",".join(map(str, row))) + "\n" for row in rows))
-    assert run_command("run", "experts", *PRIVACY, "--seed", "3", "--delay", "4", "-i", str(path)) == 0
-    captured = capsys.readouterr()
-    assert [int(line) for line in captured.out.split()] == expected(4)
-    assert "90 rounds" in captured.err
-
-
-def test_half_a_row_is_no_missing_round(tmp_path, capsys):
-    path = tmp_path / "losses.csv"
-    path.write_text("0.1,0.2,0.3\n0.1,,0.3\n")
-    assert run_command("run", "experts", *PRIVACY, "-i", str(path)) != 0
-    assert "Row 2" in capsys.readouterr().err
 
 
 def test_simulate_with_missing_feedback(capsys):

@@ -2,25 +2,14 @@
 
 import json
 
-import pytest
-
 from cli.command import refused, run_command
 from tacit.cli.problems import SIZED, domain_of
 from tacit.domains import Ball, Birkhoff, Box, KSubsets, L1Ball, Simplex
-from tacit.errors import InvalidInput
 
 
 def test_a_name_is_a_set():
     made = [domain_of(name, 3, 0.5, 2) for name in SIZED]
     assert made == [Ball(3, 0.5), L1Ball(3, 0.5), Box.cube(3, 0.5), Simplex(3), KSubsets(3, 2), Birkhoff(3)]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"), [("disc", "must be one of ball"), ("polytope", "must be one of"), ("ball", "needs --dim")]
-)
-def test_errors_say_what_is_allowed(text, message):
-    with pytest.raises(InvalidInput, match=message):
-        domain_of(text, None, 1.0)
 
 
 def test_no_privacy_on_the_command_line(tmp_path, capsys):

@@ -30,6 +30,7 @@ JUNK = {
     "nothing": ("", "is empty"),
     "a short row": ("a,b\n0.1,0.2\n0.3\n", "has 1 values; expected 2"),
     "text": ("a,b\n0.5,secret\n", "column 'b'"),
+    "half a row": ("a,b\n0.1,0.2\n0.1,\n", "Row 2"),
 }
 PRIVATE = ("secret", "1.125", "0.125", "1e400", "0_1", "1_0", "999", "000", "\u0966", "\u0967", "nan")
 

@@ -19,18 +19,6 @@ def test_json_has_the_promised_shape(capsys):
     assert answer["chosen"] == answer["candidates"][0]["algorithm"]
 
 
-def test_table_names_every_algorithm(capsys):
-    assert run_command("plan", "experts", "--n", "5", "--epsilon", "1", "--horizon", "500") == 0
-    shown = capsys.readouterr().out
-    for name in ("LazyExperts", "L2P", "ScheduledExperts", "HedgeOnSums", "neighbours", "certified regret"):
-        assert name in shown
-
-
-def test_missing_option_is_bad_input(capsys):
-    assert run_command("plan", "experts", "--n", "5") == 2
-    assert "--epsilon" in capsys.readouterr().err
-
-
 def test_pure_planning_marks_what_does_not_apply(capsys):
     assert (
         run_command("plan", "experts", "--n", "5", "--horizon", "500", "--epsilon", "1", "--delta", "0", "--json") == 0
@@ -71,10 +59,3 @@ def test_a_world_that_is_believed_in_ranks_the_plans(capsys):
     assert means == sorted(means)
     assert answer["ranked_by"] == "mean of 2 runs in BernoulliGap, 200 rounds"
     assert "must be 'gap', 'switching'" in refused(capsys, *arguments[:-3], "coins")
-
-
-def test_arms_have_no_adaptive_adversary(capsys):
-    assert run_command("plan", "arms", "--help") == 0
-    shown = capsys.readouterr().out
-    assert "oblivious" in shown
-    assert "adaptive" not in shown

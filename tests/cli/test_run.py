@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -56,24 +54,6 @@ def test_missing_file_and_too_many_rows(tmp_path, capsys):
     assert "more than the 10 rounds" in refused(
         capsys, "run", "experts", *COMMON, "--input", str(path), "--horizon", "10"
     )
-
-
-def test_decision_comes_before_its_losses():
-    """A program at the other end can wait for each decision before it sends the losses."""
-    command = [sys.executable, "-m", "tacit.cli.main", "run", "experts", *COMMON, "--input", "-", "--horizon", "50"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as p:
-        p.stdin.write("red,green\n")
-        p.stdin.flush()
-        for _ in range(5):
-            assert p.stdout.readline().strip() in ("red", "green")
-            p.stdin.write("0.5,0.5\n")
-            p.stdin.flush()
-        p.stdin.close()
-        assert p.stdout.readline().strip() in ("red", "green")
-        assert p.wait(60) == 0
-        assert "5 rounds" in p.stderr.read()
 
 
 def test_a_bound_that_says_nothing_is_said_so(tmp_path, capsys):

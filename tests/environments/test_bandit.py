@@ -81,11 +81,6 @@ def test_no_fixed_point_beats_the_best_value(world):
         assert min(totals) == pytest.approx(best, abs=1e-9)
 
 
-def test_nothing_was_shown_yet():
-    for world in WORLDS:
-        assert world.start(stream()).regret == 0.0
-
-
 def test_targets_stay_in_the_inner_ball():
     opponent = MovingTarget(Ball(2, 0.5), 1000, distance=0.5, spread=1.0).start(stream())
     assert np.linalg.norm(opponent._targets(1000, stream()), axis=1).max() <= 0.5 + 1e-12

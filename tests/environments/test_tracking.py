@@ -30,12 +30,6 @@ def test_shifting_bernoulli_changes_its_best_expert_where_told():
     assert not environment.adaptive
 
 
-def test_shifting_bernoulli_replays():
-    environment = ShiftingBernoulli(n=3, horizon=50, changes=())
-    np.testing.assert_array_equal(environment.losses(stream()), environment.losses(stream()))
-    assert (environment.losses(stream()) != environment.losses(stream(2))).any()
-
-
 def test_drifting_losses_stay_in_range_and_drift_slowly():
     environment = DriftingLosses(n=4, horizon=4000, periods=2.0)
     losses = environment.losses(stream())

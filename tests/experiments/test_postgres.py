@@ -3,6 +3,8 @@
 import importlib.util
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -34,12 +36,10 @@ def test_experiments_in_postgres(tmp_path):
         with tacit.Store(where) as store, world.opened(store) as other:
             policy = world.started()
             sent = replies(policy, range(400))
-            senders = [
-                threading.Thread(target=each.reply, args=("home", part))
-                for each in (world.experiments, other)
-                for part in (sent, sent[::-1], sent[200:] + sent[:200])
-            ]
-            run(senders)
+            parts = sent, sent[::-1], sent[200:] + sent[:200]
+            with ThreadPoolExecutor(6) as senders:
+                sending = [senders.map(partial(each.reply, "home"), parts) for each in (world.experiments, other)]
+            assert [answer.closed for answers in sending for answer in answers] == [[]] * 6
             assert len(world.rows(policy["salt"])) == 400
             assert other.erase(pid(3)) == 1
             other.reply("home", replies(policy, [3], lambda n: 1.0))
@@ -48,7 +48,9 @@ def test_experiments_in_postgres(tmp_path):
             assert [held["arm"] for held in other.held(pid(5))] == [policy["arms"][arm(policy, 5)]]
             world.time = seconds(policy["close_at"])
             assert other.reply("home", sent[:2]).closed == [0, 1]
-            run([threading.Thread(target=each.tick) for each in (world.experiments, other) for _ in range(2)])
+            with ThreadPoolExecutor(4) as closers:
+                for each in (world.experiments, other) * 2:
+                    closers.submit(each.tick)
             (release,) = world.experiments.releases("home")
             assert [v["state"] for v in world.experiments.describe("home")["versions"]] == ["released", "open"]
             with store.database.reading() as transaction:
@@ -105,10 +107,3 @@ def test_who_closes_waits_for_replies_that_are_being_written(tmp_path, monkeypat
         assert answers[0].closed == []
         assert (sum(map(sum, counted[0])) == 9 * LATTICE) == locked
         world.close()
-
-
-def run(threads):
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

@@ -1,8 +1,8 @@
 """Late and missing feedback: the contract of every learner that takes a delay; the planner's word on the others."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from sys import getswitchinterval, setswitchinterval
-from threading import Thread
 from typing import ClassVar
 
 import numpy as np
@@ -214,7 +214,7 @@ def test_threads_share_a_learner(delay):
     plan = tacit.algorithms.ScheduledExperts(tacit.Experts(n=3, horizon=800, delay=delay), eta=0.1, batch=2)
     learner, rows, decided, refusals = plan.start(), losses(3, 800), [], []
 
-    def work():
+    def work(_):
         for _ in range(100):
             number = learner.decide().round
             decided.append(number)
@@ -223,14 +223,11 @@ def test_threads_share_a_learner(delay):
             except tacit.ProtocolError:  # other threads closed its window
                 refusals.append(number)
 
-    threads = [Thread(target=work) for _ in range(8)]
     before = getswitchinterval()
     setswitchinterval(1e-5)
     try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(work, range(8)))
     finally:
         setswitchinterval(before)
     assert sorted(decided) == list(range(800))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -364,11 +365,8 @@ def test_many_threads_share_a_client(served, client):
         for number in range(first, first + 200):
             client.reply(client.decide(f"user-{number}").token, 1)
 
-    threads = [threading.Thread(target=work, args=(200 * number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(0, 1600, 200)))
     assert client.flush()
     assert len(served[0].replies) == 1600
 

@@ -11,11 +11,15 @@ import urllib.request
 from cli.command import refused
 
 
-def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
+def begun(folder, *options):
     code = "from tacit.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "serve", "--demo", "--no-browser", "--port", "0", "--json"]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+    command = [sys.executable, "-c", code, "serve", "--demo", "--no-browser", "--port", "0", *options]
+    environment = os.environ | {"TMPDIR": str(folder)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
+
+
+def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
+    with begun(tmp_path, "--json") as child:
         try:
             told = json.loads(child.stdout.readline())
             assert told["browser"] is False
@@ -34,10 +38,7 @@ def test_the_demo_is_at_work_and_leaves_nothing_behind(tmp_path):
 
 
 def test_a_demo_that_is_ended_before_it_is_ready_leaves_nothing_behind(tmp_path):
-    code = "from tacit.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "serve", "--demo", "--no-browser", "--port", "0"]
-    environment = os.environ | {"TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as child:
+    with begun(tmp_path) as child:
         while not list(tmp_path.glob("tacit-demo-*/*")) and child.poll() is None:
             time.sleep(0.005)
         child.send_signal(signal.SIGTERM)

@@ -5,17 +5,10 @@ import pytest
 from server.running import LOSSES
 
 
-@pytest.fixture(scope="module")
-def asked(service):
-    """The status of what is sent to a learner that has decided one round."""
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "application/problem+json"])
+def test_other_ways_to_say_json(service, kind):
     service.made(name="rounds")
-    assert service.post("/v1/learners/rounds/decisions", {"key": "a"})[0] == 200
-    return lambda path, body=None, **options: service.ask("POST", path, body, **options)[0]
-
-
-def test_other_ways_to_say_json(asked):
-    for kind in ("application/json; charset=utf-8", "application/problem+json"):
-        assert asked("/v1/learners/rounds/decisions", {"key": "a"}, headers={"Content-Type": kind}) == 200
+    assert service.post("/v1/learners/rounds/decisions", {"key": "a"}, headers={"Content-Type": kind})[0] == 200
 
 
 def test_persons_are_counted_and_the_limit_is_enforced(service):

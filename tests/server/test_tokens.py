@@ -1,7 +1,6 @@
 """Tokens: no answer without one, none by a wrong one, and nothing of one is kept or shown."""
 
 import hmac
-import inspect
 import json
 import socket
 from datetime import timedelta
@@ -12,7 +11,7 @@ from attacks import rows
 from cli.command import run_command
 from tacit.errors import InvalidInput
 from tacit.server import tokens
-from tacit.server.tokens import LENGTH, SCOPES, Tokens, digest
+from tacit.server.tokens import LENGTH, SCOPES, digest
 
 ROUTES = [
     ("POST", "/v1/learners", "admin"),
@@ -121,7 +120,6 @@ def test_only_a_hash_is_kept_and_compared_in_constant_time(service, monkeypatch)
     assert compared == [(digest(token), digest(token))]
     monkeypatch.setattr(hmac, "compare_digest", lambda one, other: False)
     assert service.tokens.find(token) is None  # no other comparison admits it
-    assert "compare_digest" in inspect.getsource(Tokens.find)
 
 
 def test_the_command(tmp_path, capsys):

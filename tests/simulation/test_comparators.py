@@ -50,11 +50,6 @@ def test_long_streams_agree_with_the_plain_recursion():
     assert best_switching_sequence(losses, 0)[0] == losses.sum(axis=0).min()
 
 
-def test_unlimited_switches_reach_the_minimum_of_each_round():
-    losses = Randomness.replayable(3).stream("losses").random((20, 3))
-    assert best_switching_sequence(losses, 1000)[0] == pytest.approx(losses.min(axis=1).sum())
-
-
 @pytest.mark.parametrize("bad", [np.zeros((0, 3)), np.full((2, 2), np.nan), np.zeros(3), [["a"]]])
 def test_bad_losses_raise(bad):
     with pytest.raises(InvalidInput, match="losses"):

@@ -132,15 +132,6 @@ def test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arriv
     assert len(states) == 1
 
 
-def test_late_rows_are_dropped_and_counted():
-    gap = Fleet(LAZY, SOURCE).advance(b"shop", None, np.r_[0:5, 6:10], np.r_[LOSSES[:5], LOSSES[6:10]])
-    assert len(gap.actions) == 11
-    late = step(LAZY, 5, 6, gap.state)
-    assert late.state == gap.state
-    assert late.report.late == 1
-    assert "too late" in late.report.text
-
-
 def test_within_the_window_rows_come_in_any_order_and_beyond_it_they_are_dropped():
     start = Fleet(LATE, SOURCE).advance(b"shop", None, np.r_[0:5, 7:9], np.r_[LOSSES[:5], LOSSES[7:9]])
     assert len(start.actions) == 10

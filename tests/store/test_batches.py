@@ -120,16 +120,13 @@ def test_whoever_was_there_a_moment_ago_is_waited_for(monkeypatch):
     batches = Batches(handled)
     barrier = threading.Barrier(6)
 
-    def client():
+    def client(_):
         barrier.wait(10)
         for _ in range(10):
             batches.submit(lambda _: 0)
 
-    threads = [threading.Thread(target=client) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
+    with ThreadPoolExecutor(6) as threads:
+        list(threads.map(client, range(6)))
     assert sum(sizes) == 60
     assert len(sizes) <= 12  # two groups would need twenty
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -203,21 +203,8 @@ def test_threads_never_exceed_the_limit(store):
 
 
 def settle_all(live, rounds, threads):
-    numbers, lock = iter(rounds), threading.Lock()
-
-    def client():
-        while True:
-            with lock:
-                number = next(numbers, None)
-            if number is None:
-                return
-            live.settle(number, [0.5] * 3, person="ada lovelace")
-
-    clients = [threading.Thread(target=client) for _ in range(threads)]
-    for thread in clients:
-        thread.start()
-    for thread in clients:
-        thread.join()
+    with ThreadPoolExecutor(threads) as clients:
+        list(clients.map(lambda number: live.settle(number, [0.5] * 3, person="ada lovelace"), rounds))
 
 
 def test_two_processes_never_exceed_the_limit(path):

@@ -3,6 +3,7 @@
 import importlib.util
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import patch
 
 import pytest
@@ -67,14 +68,8 @@ def persons(where):
         live, second = opened(one), opened(other)
         for _ in range(20):
             live.decide()
-        clients = [
-            threading.Thread(target=settle_all, args=(each, range(part, 20, 2), 2))
-            for part, each in enumerate((live, second))
-        ]
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
+        with ThreadPoolExecutor(2) as clients:
+            list(clients.map(settle_all, (live, second), (range(0, 20, 2), range(1, 20, 2)), (2, 2)))
         assert len(counted(one)) == 2
         erase_while_settling(live, other)
         one.end("home")

@@ -1,7 +1,7 @@
 """Writers that meet, fail or are interrupted: one at a time, and nothing is shown that was not committed."""
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -18,19 +18,15 @@ pytest.importorskip("sqlalchemy")
 @pytest.mark.attack(rows.WRITERS)
 def test_threads_never_share_a_round(store):
     live = store.open("home", replace(PROBLEM, delay=80), **TARGET)  # keys live as long as their windows
-    found, lock = [], threading.Lock()
+    found = []
 
     def client(name):
         for number in range(8):
             decision, again = live.decide(key=f"{name}-{number}"), live.decide(key=f"all-{number}")
-            with lock:
-                found.append((decision.round, again.round, number))
+            found.append((decision.round, again.round, number))
 
-    threads = [threading.Thread(target=client, args=(name,)) for name in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(client, range(4)))
     own = {own for own, _, _ in found}
     assert len(own) == 32
     assert len({(shared, number) for _, shared, number in found}) == 8

@@ -74,8 +74,7 @@ def test_unknown_horizon_travels_to_workers(monkeypatch):
     assert cloudpickle.dumps(module._candidates(Experts(n=2, horizon=None), 20.0, 1e-6, (ScheduledExperts,)))
 
 
-@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_dask_cluster_makes_the_same_rows(processes, tmp_path):
+def test_dask_cluster_makes_the_same_rows(tmp_path):
     distributed = pytest.importorskip("distributed")
     import joblib
 
@@ -83,7 +82,7 @@ def test_dask_cluster_makes_the_same_rows(processes, tmp_path):
         distributed.LocalCluster(
             n_workers=1,
             threads_per_worker=1,
-            processes=processes,
+            processes=False,
             dashboard_address=None,
             local_directory=str(tmp_path),
         ) as cluster,

@@ -1,7 +1,6 @@
 """What the page shows of experiments: public things only, escaped, and computed again only when something changed."""
 
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 
@@ -128,12 +127,3 @@ def test_what_somebody_should_look_at():
     assert shown.alerts(about | {"state": "draft"}, found, 0) == ["Only a lift of 90%."]
     act = {"act": "froze: the ledger cannot afford it"}
     assert "cannot afford" in shown.alerts(about | {"state": "frozen", "acts": [act]}, found, 0)[0]
-
-
-def test_many_arms_share_one_colour(world):
-    world.started(arms=tuple(f"arm {number}" for number in range(12)))
-    found = next(iter(looked(world)._state.experiments.values())).view
-    assert list(found.marks.values()) == [*(f"c{number}" for number in range(7)), "rest"]
-    assert abs(sum(found.stacks[0]) - 1) < 1e-6
-    assert [arm.mark for arm in found.arms].count("rest") == 5
-    assert len(replace(found, about=found.about | {"versions": found.about["versions"] * 500}).drawn) == 160
