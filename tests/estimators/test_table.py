@@ -219,3 +219,32 @@ def test_sparse_rows_inside_of_a_pipeline_are_planned_as_such(monkeypatch):
     pipe = private_pipeline([schema(), model()], random_state=SOURCE, ledger=Ledger()).fit(frame, y)
     assert pipe[-1].algorithm_ == "descent"  # and not one pass
     assert "every iterate and the model" in pipe.guarantee_.released
+
+
+class Mixing(PublicTable):
+    """A table whose heir looks at other rows."""
+
+    def transform(self, X):
+        made = super().transform(X)
+        return made * np.sign(made[-1, 0])
+
+
+class MixingBounds(Bounds):
+    """A column that looks at other rows."""
+
+    def encode(self, cells, constant):
+        made = super().encode(cells, constant)
+        return made - made.mean()
+
+
+def test_heirs_of_a_table_are_not_covered():
+    X, y = [[0.1], [0.9]] * 20, [0, 1] * 20
+    model = PrivateLogisticRegression(classes=[0, 1], random_state=SOURCE)
+    fitted = private_pipeline([Mixing({0: Bounds(0, 1)}), model], epsilon=1.0, delta=1e-6, ledger=Ledger())
+    with pytest.warns(PrivacyWarning, match="fitted on the data"):
+        fitted.fit(X, y)
+
+
+def test_columns_of_ones_own_are_refused():
+    with pytest.raises(InvalidInput, match="Bounds, Categories or Hashed"):
+        PublicTable({0: MixingBounds(0, 1)}).fit([[0.1], [0.9]])

@@ -15,7 +15,16 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
+from tacit.estimators import (
+    Ledger,
+    PrivateLogisticRegression,
+    PublicTable,
+    classifier,
+    pipeline,
+    ridge,
+    scoring,
+    statistics,
+)
 from tacit.estimators import linear_model as base
 from tacit.estimators import records as sparse_rows
 from tacit.estimators import records as weights
@@ -189,6 +198,9 @@ CONTROLS = (
         ),
         _moved_by("covariance"), row=rows.STATISTICS,
     ),
+    in_estimators("heirs of a public table are covered", pipeline, "learns_nothing",
+                  lambda honest: lambda step: isinstance(step, PublicTable) or honest(step),
+                  by_test("estimators.test_table", "test_heirs_of_a_table_are_not_covered")),
     in_estimators("a list is a table if all its elements are rows, and else a column", statistics, "column_of",
                   _rows_if_all_are,
                   by_test("estimators.test_statistics", "test_an_element_of_another_shape_changes_no_other_cell", None),

@@ -176,6 +176,9 @@ def test_epochs_may_have_been_planned_on_another_processor():
         assert repr(value * factor) != repr(value)
         saved = plan.signature.replace(repr(value), repr(value * factor))
         assert same_plan(saved, plan.signature) == known
+    for damaged in ("1.2.3", "", "1" * 5_000, "-0.1"):
+        assert not same_plan(plan.signature.replace(repr(rate), damaged), plan.signature)
+    assert not same_plan(f"{plan.signature}, 'eta': 1}}", plan.signature)
 
 
 @pytest.mark.parametrize("name", OLD_PLANS)

@@ -204,11 +204,13 @@ def _uncovered(step: Any, before: Any) -> list[str]:
 
 
 def learns_nothing(step: Any) -> bool:
-    """Whether a step of this kind does to a row what does not depend on other rows.
+    """Whether a step of this kind does to a row what does not depend on other rows; heirs of a table may do anything.
 
     >>> learns_nothing(PolynomialFeatures()), learns_nothing(StandardScaler())
     (True, False)
     """
+    if isinstance(step, PublicTable):
+        return type(step) is PublicTable
     return isinstance(step, PolynomialFeatures) or not get_tags(step).requires_fit
 
 

@@ -214,7 +214,7 @@ _SINCE = {
 
 # Epochs are planned when they begin, and the last digits of a learning rate depend on the processor. Numbers that shape
 # noise must agree to the last digit: sums in a state are in units of them.
-_RATE = re.compile(r"'eta': ([\d.e+-]+)")
+_RATE = re.compile(r"'eta': ([0-9]+\.?[0-9]*(?:e-?[0-9]+)?)(?=[,}])")
 _SAME_RATE = 1e-12
 
 
@@ -222,12 +222,13 @@ def same_plan(saved: Any, signature: str) -> bool:
     """Say whether a state was saved by the plan of this signature, here, on another machine or in version 0.2."""
     if not isinstance(saved, str):
         return False
-    rates, others = _RATE.findall(saved), _RATE.sub("", saved)
+    rates, others = _RATE.findall(saved), _RATE.sub("'eta'", saved)
     for known in (signature, _in_0_2(signature)):
         if saved == known:
             return True
-        if others == _RATE.sub("", known):
-            pairs = zip(rates, _RATE.findall(known), strict=True)
+        own = _RATE.findall(known)
+        if others == _RATE.sub("'eta'", known) and len(rates) == len(own):
+            pairs = zip(rates, own, strict=True)
             return all(isclose(float(one), float(other), rel_tol=_SAME_RATE) for one, other in pairs)
     return False
 
