@@ -15,20 +15,12 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import (
-    Ledger,
-    PrivateLogisticRegression,
-    PublicTable,
-    classifier,
-    pipeline,
-    ridge,
-    scoring,
-    statistics,
-)
+from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
 from tacit.estimators import linear_model as base
-from tacit.estimators import records as sparse_rows
+from tacit.estimators import pipeline as pipelines
 from tacit.estimators import records as weights
 from tacit.estimators.budget import NoisyCounts
+from tacit.estimators.table import PublicTable
 from tacit.losses import loss as loss_base
 from tacit.losses.loss import LinkLoss
 from tacit.noise.randomness import Randomness
@@ -86,7 +78,7 @@ def wide_record() -> Finding:
     """The norm of a clipped row, sparse or in Fortran's order, of many entries whose squares are small beside one."""
     row = np.append(1.0, np.full(300_000, 1e-8))
     clipped = (
-        sparse_rows.clipped_rows(sparse_rows.canonical(sparse.csr_array(row[None, :])), 1.0).data,
+        weights.clipped_rows(weights.canonical(sparse.csr_array(row[None, :])), 1.0).data,
         loss_base.clip_rows(np.asfortranarray([row, row]), 1.0)[0],
     )
     return _finding("one wide record", max(sqrt(fsum((SHRUNK * entries) ** 2)) for entries in clipped), 1.0)
@@ -96,7 +88,7 @@ def repeated_entries() -> Finding:
     """The norm of a clipped sparse row of one place that is there many times."""
     table = sparse.csr_array((np.full(2000, 0.9), np.zeros(2000, dtype=int), np.array([0, 2000])), shape=(1, 3))
     table.has_canonical_format = True  # as whoever wants to mislead would say
-    row = sparse_rows.clipped_rows(sparse_rows.canonical(table), 1.0).toarray()[0]
+    row = weights.clipped_rows(weights.canonical(table), 1.0).toarray()[0]
     return _finding("one record with repeated entries", float(np.linalg.norm(SHRUNK * row)), 1.0)
 
 
@@ -198,7 +190,7 @@ CONTROLS = (
         ),
         _moved_by("covariance"), row=rows.STATISTICS,
     ),
-    in_estimators("heirs of a public table are covered", pipeline, "learns_nothing",
+    in_estimators("heirs of a public table are covered", pipelines, "learns_nothing",
                   lambda honest: lambda step: isinstance(step, PublicTable) or honest(step),
                   by_test("estimators.test_table", "test_heirs_of_a_table_are_not_covered")),
     in_estimators("a list is a table if all its elements are rows, and else a column", statistics, "column_of",
@@ -233,9 +225,9 @@ CONTROLS = (
                   counts_released),
     in_estimators("sparse rows are not clipped", base, "clipped_rows", lambda honest: lambda rows, norm: rows,
                   long_sparse_record),
-    in_estimators("entries that a sparse row has twice count as two", sparse_rows, "canonical",
+    in_estimators("entries that a sparse row has twice count as two", weights, "canonical",
                   lambda honest: lambda rows: rows, repeated_entries),
-    in_estimators("squares of sparse rows are added up one after the other", sparse_rows, "norms_of",
+    in_estimators("squares of sparse rows are added up one after the other", weights, "norms_of",
                   _one_after_the_other, wide_record),
     in_estimators("squares of dense rows are added up one after the other", loss_base, "row_norms",
                   _one_after_the_other, wide_record),
