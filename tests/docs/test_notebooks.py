@@ -45,11 +45,3 @@ def test_the_first_cells_of_a_notebook_run():
     for cell in [cell for cell in cells if cell["cell_type"] == "code"][:2]:
         exec("".join(cell["source"]), names)
     assert names["learner"].switches > 0
-
-
-def test_pages_that_are_searched_by_other_words_exist():
-    """`make docs` asks the built site for each word; here the pages are looked up."""
-    from scripts.docs.search import EXPECTED
-
-    assert all((ROOT / "docs" / page).exists() for page in hooks.WORDS)
-    assert all((ROOT / "docs" / f"{page}.md").exists() for page in EXPECTED.values())

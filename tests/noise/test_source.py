@@ -16,6 +16,9 @@ from tacit.noise.running_sums import Tree
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.noise.source import POOL
 
+# How many of a thousand secret draws others may have: one has a chance of 1e-3, more than this of below 1e-15.
+BY_CHANCE = 5
+
 
 def secret():
     return DiscreteGaussian.from_streams(Randomness.secret(), "noise")
@@ -109,7 +112,8 @@ def test_secret_sources_have_no_state():
     assert source.state_dict() == {}
     ahead = source.pool[5:].tolist()
     source.load_state_dict({})
-    assert not set(ahead) & set(source.draw(1000).tolist()), "a continuation does not share the draws made ahead"
+    shared = set(ahead) & set(source.draw(1000).tolist())
+    assert len(shared) <= BY_CHANCE, "a continuation does not share the draws made ahead"
 
 
 def test_the_state_decides_whether_a_source_is_secret():
@@ -119,7 +123,7 @@ def test_the_state_decides_whether_a_source_is_secret():
     np.testing.assert_array_equal(source.draw(100), gaussian().draw(100))
     source.load_state_dict({})
     assert source.private
-    assert not set(source.draw(1000).tolist()) & set(gaussian().draw(2000).tolist())
+    assert len(set(source.draw(1000).tolist()) & set(gaussian().draw(2000).tolist())) <= BY_CHANCE
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
