@@ -111,8 +111,8 @@ def sweep(
 
     >>> from tacit.problems import Experts
     >>> result = sweep([Experts(n=4, horizon=64)], [(1.0, 1e-6)], ["gap", "switching"], runs=3)
-    >>> [(cell.world, len(cell.simulation.regret)) for cell in result.cells]
-    [('gap', 3), ('switching', 3)]
+    >>> {cell.world: len(cell.simulation.regret) for cell in result.cells}
+    {'gap': 3, 'switching': 3}
     """
     check_integer("sweep", "runs", runs, at_most=MOST_RUNS)
     check_integer("sweep", "seed", seed, at_least=0)
