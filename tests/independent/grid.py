@@ -155,6 +155,7 @@ ENTRIES = (
 )
 FEW = (
     Cell("replace", 1, 0.1, 1e-6, 50),
+    Cell("zero-out", 3, 10.0, 1e-6, 50),
     Cell("zero-out", 3, 3.0, 0.0, 1000),
     Cell("zero-out", 50, 10.0, 1e-6, 1000),
     Cell("replace", 1, 0.01, 0.0, 10**6),

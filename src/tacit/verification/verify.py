@@ -158,12 +158,13 @@ class _Account:
             if close or not all(leak.sharp for leak in refused):
                 raise NotVerifiable(f"the independent accountant proves only epsilon={best:.6g} {_at(delta)}.")
             raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; recomputed: {best:.6g}.")
-        coarser = _COARSER if delta == 0 or delta >= max(_TINY, _LOST * exp(min(stated, 700.0))) else _TINY_COARSER
+        walked = delta == 0 or delta >= max(_TINY, _LOST * exp(min(stated, 700.0)))
+        coarser = _COARSER if walked else _TINY_COARSER
 
         def weak(leak: Leak) -> bool:
             less = mp.mpf(stated) / (1 + mp.mpf(_FINER if isinstance(leak, PureLeak) else coarser))
-            # Far from delta another walk than the one for this epsilon may prove less.
-            loose = delta > 0 and leak.delta(mp.mpf(stated)) <= mp.mpf(_NEARLY) * mp.mpf(delta)
+            # Far from delta another walk than the one for this epsilon may prove less, where a plan can use walks.
+            loose = walked and delta > 0 and leak.delta(mp.mpf(stated)) <= mp.mpf(_NEARLY) * mp.mpf(delta)
             return bool(leak.delta(less) <= delta or (loose and leak.epsilon(mp.mpf(delta), mp.mpf(stated)) <= less))
 
         if stated and not self._crowded and any(map(weak, leaks)):
