@@ -62,8 +62,8 @@ class Place:
     def served(self) -> Iterator[str]:
         """A service in a process of its own; its address."""
         options = [word for name, value in self.options.items() for word in (f"--{name}", value)]
-        with started(SERVICE, "serve", "--store", self.store, *options, "--port", "0", "--quiet", "--json") as address:
-            yield address
+        with started(SERVICE, "serve", "--store", self.store, *options, "--port", "0", "--quiet", "--json") as service:
+            yield service[0]
 
     @contextmanager
     def connected(self) -> Iterator[tuple[Any, str]]:
