@@ -1,18 +1,17 @@
-"""The commands: what each does, beside `run`, `demo`, `serve` and `token`, which have files of their own."""
+"""The commands: what each does, beside those that have files of their own."""
 
 from __future__ import annotations
 
 import json
 import sys
-from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import tacit
-from tacit.cli import demo, experiments, options, problems, run, service, store
-from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
+from tacit.cli import demo, experiments, options, problems, service, store
+from tacit.cli.options import add_command, add_commands
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
@@ -61,6 +60,8 @@ def simulate(
 ) -> None:
     """The chosen plan runs against an environment."""
     options.check_picture(plot)
+    if problem.horizon is None:
+        raise InvalidInput("tacit simulate needs --horizon: how many rounds are played.")
     stream = named_environment(environment or fitting_environment(problem), problem)
     result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, missing=missing)
     if plot is not None:
@@ -68,21 +69,7 @@ def simulate(
     output.answer(result.summary(), result.to_dict())
 
 
-def played(problem: Part) -> Part:
-    """The problem's options, its horizon among those that must be given: an environment has a length."""
-
-    def make(**given: Any) -> Any:
-        return problem(**given)
-
-    rounds = Annotated[int, typer.Option(help="Number of rounds that are played.")]
-    horizon = options_of(problem)["horizon"].replace(annotation=rounds, default=Parameter.empty)
-    return with_options(problem, make, {"horizon": horizon})
-
-
-PLAYED = tuple(played(problem) for problem in problems.SIMULATED)
-"""Problems that are played for a number of rounds."""
-
-add_commands(simulations, simulate, PLAYED)
+add_commands(simulations, simulate, problems.SIMULATED)
 
 
 audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
@@ -169,7 +156,7 @@ app = typer.Typer(
     add_completion=False,
 )
 for part, name in (
-    (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (audits, "audit"),
+    (plans, "plan"), (simulations, "simulate"), (audits, "audit"),
     (contracts, "contract"), (store.app, "store"), (experiments.app, "experiments"),
 ):  # fmt: skip
     app.add_typer(part, name=name)

@@ -1,6 +1,6 @@
-"""The command line: plan, run, simulate, audit, contract, demo, serve, token, store, experiments.
+"""The command line: plan, simulate, audit, contract, demo, serve, token, store, experiments.
 
-Decisions go to standard output, everything else to standard error. Exit codes: 0 done, also if the reader of the
+Answers go to standard output, errors to standard error. Exit codes: 0 done, also if the reader of the
 output went away; 1 an audit broke a contract, or a contract was refused; 2 bad input with one clear sentence, or a
 contract that cannot be verified yet; 130 interrupted.
 """

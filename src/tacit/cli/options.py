@@ -1,9 +1,9 @@
 """Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
-`Output` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
-`simulate` and `audit` do is written once, as an action, and there is a command for every kind of
-problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
-options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
+`Output` has the options of every command: one that is added there is added to all of them. What `plan`, `simulate`
+and `audit` do is written once, as an action, and there is a command for every kind of problem. The arguments `problem`,
+`privacy` and `output` of an action are made by functions of options; the rest are options of its own. Typer reads
+signatures, so one that joins them all stands in place of the action's.
 """
 
 from __future__ import annotations
@@ -55,13 +55,6 @@ Believed = Annotated[
         help="Choose by regret simulated in this world (its name, as in tacit simulate) alone.",
     ),
 ]
-Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
-Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
-Kept = Annotated[
-    str | None,
-    typer.Option("--store", help="File or PostgreSQL address that keeps the learner: a killed run goes on from there."),
-]
-Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in the store.")]
 
 
 @dataclass(frozen=True)
@@ -75,9 +68,9 @@ class Output:
         if not self.as_json:
             typer.echo(text)
 
-    def answer(self, text: str, record: object, *, error: bool = False) -> None:
+    def answer(self, text: str, record: object) -> None:
         """The answer, in words or as one JSON record."""
-        typer.echo(json.dumps(record) if self.as_json else text, err=error)
+        typer.echo(json.dumps(record) if self.as_json else text)
 
 
 def privacy_options(
@@ -121,12 +114,10 @@ def check_picture(path: Path | None) -> None:
 Part = Callable[..., Any]
 
 
-def add_commands(
-    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = privacy_options, **parts: Part
-) -> None:
+def add_commands(app: typer.Typer, action: Part, problems: Iterable[Part]) -> None:
     """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        add_command(app, action, problem=problem, privacy=privacy, **parts)
+        add_command(app, action, problem=problem, privacy=privacy_options)
 
 
 def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
@@ -176,14 +167,6 @@ def options_of(part: Part) -> dict[str, Parameter]:
     """The options of a function, by name."""
     found = signature(part, eval_str=True).parameters
     return {name: option.replace(kind=Parameter.KEYWORD_ONLY) for name, option in found.items()}
-
-
-def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> Part:
-    """`function`, which passes for `part` with some of its options changed (old name -> new option)."""
-    found = [changed.get(name, option) for name, option in options_of(part).items()]
-    function.__name__, function.__doc__ = part.__name__, part.__doc__
-    vars(function)["__signature__"] = Signature(found)
-    return function
 
 
 def nobody_listens() -> None:
