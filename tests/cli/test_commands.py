@@ -129,8 +129,7 @@ def test_bad_options_get_one_sentence(words, capsys):
     assert REFUSED[words] in refused(capsys, *words.split(), "--horizon", "500")
 
 
-def test_an_option_of_the_problem_hides_that_of_privacy(capsys):
-    """Tracking's --adversary is who makes the losses: "stochastic" is none of the planner's two."""
+def test_who_makes_the_losses_is_an_option_of_the_problem(capsys):
     words = ("plan", "tracking", *KINDS["tracking"], "--horizon", "200", *PRIVACY, "--adversary", "stochastic")
     assert run_command(*words, "--json") == 0
     assert "RestartOnShift" in capsys.readouterr().out

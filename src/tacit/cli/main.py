@@ -26,10 +26,6 @@ def main() -> None:
     except TacitError as error:
         sys.stderr.write(f"Error: {error}\n")
         raise SystemExit(2) from None
-    except BrokenPipeError:
-        # The reader went away: nothing is wrong, but Python would complain once more at exit.
-        sys.stderr.close()
-        raise SystemExit(0) from None
     except OSError as error:
         sys.stderr.write(f"Error: {error.filename or 'a file'}: {error.strerror or error}.\n")
         raise SystemExit(2) from None

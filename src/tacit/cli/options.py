@@ -127,23 +127,16 @@ def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
 
 
 def joined(action: Part, **parts: Part) -> Callable[..., None]:
-    """A command with the options of all parts and of the action; where two have one name, the first part's is meant.
+    """A command with the options of all parts and of the action.
 
     What a part opens (a context manager) is closed when the action has ended.
     """
-    own = options_of(action)
     makers = {**parts, "output": Output}
-    taken: dict[str, Parameter] = {}
-    shares: dict[str, list[str]] = {}
-    for argument, part in makers.items():
-        del own[argument]
-        shares[argument] = [name for name in options_of(part) if name not in taken]
-        taken |= {name: option for name, option in options_of(part).items() if name not in taken}
+    shares = {argument: options_of(part) for argument, part in makers.items()}
+    own = {name: option for name, option in options_of(action).items() if name not in makers}
 
     def command(**given: Any) -> None:
-        made = {
-            argument: makers[argument](**{name: given[name] for name in share}) for argument, share in shares.items()
-        }
+        made = {argument: makers[argument](**{name: given[name] for name in shares[argument]}) for argument in makers}
         with ExitStack() as open:
             for argument, value in made.items():
                 if isinstance(value, AbstractContextManager):
@@ -154,7 +147,7 @@ def joined(action: Part, **parts: Part) -> Callable[..., None]:
             except BrokenPipeError:
                 nobody_listens()
 
-    together = [*taken.values(), *own.values()]
+    together = [option for share in (*shares.values(), own) for option in share.values()]
     together.sort(key=lambda option: option.default is not Parameter.empty)  # what must be given stands first
     texts = [parts["problem"].__doc__, action.__doc__] if "problem" in parts else [action.__doc__]
     command.__doc__ = "\n\n".join(text for text in texts if text)

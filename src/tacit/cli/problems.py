@@ -68,7 +68,7 @@ def point_of(text: str) -> tuple[float, ...]:
 
 HELP = {
     "n": "Number of experts, arms, policies or actions among which is chosen.",
-    "horizon": "Number of rounds or records; rounds may be left out: unknown (restarts at doubling lengths).",
+    "horizon": "Number of rounds or records; those of a plan may be left out: unknown (restarts at doubling lengths).",
     "delay": "How many further rounds may be decided before the feedback of a round is there.",
     "switches": "How often the sequence that regret compares with may switch.",
     "actions": "Number of actions.",
