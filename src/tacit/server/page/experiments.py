@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from tacit.experiments.experiments import Experiments
@@ -94,17 +94,14 @@ def areas(marks: list[str], stacks: list[list[float]]) -> list[tuple[str, str]]:
     edges = [[0, *(round(100 * level) for level in accumulate(stack))] for stack in stacks]
     paths = []
     for index, mark in enumerate(marks):
-        pieces: list[str] = []
-        start = 0
-        for part in range(1, len(edges) + 1):
-            span = edges[start][index : index + 2]
-            if part == len(edges) or edges[part][index : index + 2] != span:
-                low, high = span
-                if high > low:
-                    pieces.append(f"M{start} {100 - high}h{part - start}v{high - low}h{start - part}z")
-                start = part
-        if pieces:
-            paths.append((mark, "".join(pieces)))
+        path, start = "", 0
+        for (low, high), same in groupby(edge[index : index + 2] for edge in edges):
+            width = len(list(same))
+            if high > low:
+                path += f"M{start} {100 - high}h{width}v{high - low}h{-width}z"
+            start += width
+        if path:
+            paths.append((mark, path))
     return paths
 
 
