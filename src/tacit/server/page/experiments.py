@@ -52,6 +52,7 @@ class ArmView:
 class ExperimentView:
     """One experiment as it is now."""
 
+    key: str  # names it in the page
     name: str
     about: dict[str, Any]  # what `Experiments.describe` says
     found: dict[str, Any]  # what `Experiments.results` says
@@ -59,30 +60,9 @@ class ExperimentView:
     arms: list[ArmView]  # in their places
     alerts: list[str]  # what somebody should look at
     ledger: LedgerView | None  # the budget that is charged
-    marks: dict[str, str]  # the colour of each name that `stacks` has
-    stacks: list[list[float]]  # for each version that is drawn, the shares by colour
-
-    @property
-    def key(self) -> str:
-        """Names it in the page."""
-        return key_of(self.name)
-
-    @property
-    def paths(self) -> list[tuple[str, str]]:
-        """Draw the shares."""
-        return areas(list(self.marks.values()), self.stacks)
-
-    @property
-    def drawn(self) -> list[dict[str, Any]]:
-        """The versions that are drawn."""
-        drawn: list[dict[str, Any]] = self.about["versions"][-PARTS:]
-        return drawn
-
-    @property
-    def acts(self) -> list[dict[str, str]]:
-        """Who did what, newest first."""
-        acts: list[dict[str, str]] = self.about["acts"][: -ACTS - 1 : -1]
-        return acts
+    drawn: list[dict[str, Any]]  # the versions that are drawn
+    paths: list[tuple[str, str]]  # their shares: colours, and what has each
+    acts: list[dict[str, str]]  # who did what, newest first
 
 
 def areas(marks: list[str], stacks: list[list[float]]) -> list[tuple[str, str]]:
@@ -115,12 +95,10 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
     about, found = experiments.describe(name), experiments.results(name)
     killed = set(experiments.kills(name)["killed"])
     document = experiments.contract(name)["contract"]
-    versions, design = about["versions"], about["design"]
-    latest = versions[-1]["shares"] if versions else {}
-    order = [entry["arm"] for entry in found["arms"]]
-    marks = _marks(order, latest)
+    drawn, design = about["versions"][-PARTS:], about["design"]
+    marks = _marks([entry["arm"] for entry in found["arms"]], drawn[-1]["shares"] if drawn else {})
     named = [arm for arm in marks if arm != OTHERS]
-    stacks = [_stack(version["shares"], named, OTHERS in marks) for version in versions[-PARTS:]]
+    stacks = [_stack(version["shares"], named, OTHERS in marks) for version in drawn]
     widest = max((abs(entry["effect"][end]) for entry in found["arms"] if entry["effect"] for end in ENDS), default=0.0)
     arms = [
         ArmView(
@@ -138,6 +116,7 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
     ]
     unit = "person and month" if design["identified"] else "reply"
     return ExperimentView(
+        key=key_of(name),
         name=name,
         about=about,
         found=found,
@@ -145,8 +124,9 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
         arms=arms,
         alerts=alerts(about, found, overdue),
         ledger=ledger,
-        marks=marks,
-        stacks=stacks,
+        drawn=drawn,
+        paths=areas(list(marks.values()), stacks),
+        acts=about["acts"][: -ACTS - 1 : -1],
     )
 
 
