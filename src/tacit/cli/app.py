@@ -28,7 +28,10 @@ def make_plan(
     privacy: dict[str, Any],
     output: options.Output,
     rank: Annotated[str, typer.Option(help="typical (regret in reference worlds) or certified.")] = "typical",
-    environment: options.Believed = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(help="Choose by regret simulated in this world (its name, as in tacit simulate) alone."),
+    ] = None,
     runs: Annotated[int, typer.Option(help="How many runs of each plan are simulated in --environment.")] = 20,
 ) -> None:
     """Calibrate every algorithm that applies, and choose by a public rule, which the answer states.
@@ -74,16 +77,13 @@ add_commands(simulations, simulate, problems.SIMULATED)
 
 audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
 
-Budget = Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")]
-AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the audit repeatable.")]
-
 
 def attack(
     problem: Problem,
     privacy: dict[str, Any],
     output: options.Output,
-    budget: Budget = 1.0,
-    seed: AuditSeed = 0,
+    budget: Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Makes the audit repeatable.")] = 0,
 ) -> None:
     """The plan's contract is attacked; exit code 1 if it was broken."""
     report = tacit.audit(tacit.plan(problem, **privacy).plan, budget=budget, seed=seed, progress=_progress())

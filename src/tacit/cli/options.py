@@ -30,31 +30,6 @@ Epsilon = Annotated[
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
-RelationName = Annotated[
-    str, typer.Option("--relation", help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
-]
-RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
-Separation = Annotated[int, typer.Option(help="By how many rounds those of one person are apart at least.")]
-MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")]
-Numerics = Annotated[
-    str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
-]
-Algorithm = Annotated[
-    str | None,
-    typer.Option(
-        help="The algorithm by its name (default: chosen by typical regret, within limits on certified regret)."
-    ),
-]
-Confidence = Annotated[
-    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
-]
-Believed = Annotated[
-    str | None,
-    typer.Option(
-        "--environment",
-        help="Choose by regret simulated in this world (its name, as in tacit simulate) alone.",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -76,13 +51,21 @@ class Output:
 def privacy_options(
     epsilon: Epsilon,
     delta: Delta = 1e-6,
-    relation: RelationName = "replace",
-    rounds_per_person: RoundsPerPerson = 1,
-    separation: Separation = 1,
-    max_switches: MaxSwitches = None,
-    numerics: Numerics = "exact",
-    algorithm: Algorithm = None,
-    confidence: Confidence = None,
+    relation: Annotated[
+        str, typer.Option(help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
+    ] = "replace",
+    rounds_per_person: Annotated[int, typer.Option(help="How many rounds one person may stand in.")] = 1,
+    separation: Annotated[int, typer.Option(help="By how many rounds those of one person are apart at least.")] = 1,
+    max_switches: Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")] = None,
+    numerics: Annotated[
+        str, typer.Option(help="exact (integer noise wherever proved) or float (for simulation only, NOT private).")
+    ] = "exact",
+    algorithm: Annotated[
+        str | None, typer.Option(help="The algorithm by its name (default: chosen as tacit plan says).")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
+    ] = None,
 ) -> dict[str, Any]:
     """The planner's arguments from their options."""
     return {
