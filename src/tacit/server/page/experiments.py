@@ -13,7 +13,7 @@ from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from tacit.experiments.experiments import Experiments
-from tacit.server.page.views import LedgerView, privacy
+from tacit.server.page.views import privacy
 
 PARTS = 160  # versions that are drawn, the newest
 SHOWN = 7  # arms that have a colour of their own
@@ -59,7 +59,7 @@ class ExperimentView:
     privacy: str  # epsilon and delta in a few words
     arms: list[ArmView]  # in their places
     alerts: list[str]  # what somebody should look at
-    ledger: LedgerView | None  # the budget that is charged
+    ledger: dict[str, Any] | None  # the account of the budget that is charged
     drawn: list[dict[str, Any]]  # the versions that are drawn
     paths: list[tuple[str, str]]  # their shares: colours, and what has each
     acts: list[dict[str, str]]  # who did what, newest first
@@ -90,7 +90,7 @@ def key_of(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
-def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue: int) -> ExperimentView:
+def view(experiments: Experiments, name: str, ledger: dict[str, Any] | None, overdue: int) -> ExperimentView:
     """Read an experiment as it is now."""
     about, found = experiments.describe(name), experiments.results(name)
     killed = set(experiments.kills(name)["killed"])
