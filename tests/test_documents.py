@@ -59,8 +59,6 @@ def commands():
 @pytest.mark.parametrize("lines", list(commands()))
 def test_commands(lines, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    rows = "\n".join(["a,b,c", *["0.1,0.5,0.9"] * 50])
-    (tmp_path / "losses.csv").write_text(rows + "\n")
     for line in lines:
         words = shlex.split(line.split(">")[0].split("#")[0])
         assert run_command(*words[1:]) == 0

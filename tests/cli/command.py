@@ -1,15 +1,14 @@
 """Run the command line in this process."""
 
-import io
 import sys
 from unittest.mock import patch
 
 from tacit.cli.main import main
 
 
-def run_command(*arguments, stdin=""):
+def run_command(*arguments):
     """The exit code of `tacit` with these arguments; output goes where pytest captures it."""
-    with patch.object(sys, "argv", ["tacit", *arguments]), patch.object(sys, "stdin", io.StringIO(stdin)):
+    with patch.object(sys, "argv", ["tacit", *arguments]):
         try:
             main()
         except SystemExit as leaving:
@@ -17,9 +16,9 @@ def run_command(*arguments, stdin=""):
     return 0
 
 
-def refused(capsys, *arguments, **options):
+def refused(capsys, *arguments):
     """The one sentence of a command that refuses its arguments or its input."""
-    assert run_command(*arguments, **options) == 2
+    assert run_command(*arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("Error: ")
     assert error.count("\n") == 1

@@ -1,18 +1,17 @@
-"""The commands: what each does, beside `run`, `demo`, `serve` and `token`, which have files of their own."""
+"""The commands: what each does, beside those that have files of their own."""
 
 from __future__ import annotations
 
 import json
 import sys
-from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import tacit
-from tacit.cli import demo, experiments, options, problems, run, service, store
-from tacit.cli.options import Part, add_command, add_commands, options_of, with_options
+from tacit.cli import demo, experiments, options, problems, service, store
+from tacit.cli.options import add_command, add_commands
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
@@ -29,7 +28,10 @@ def make_plan(
     privacy: dict[str, Any],
     output: options.Output,
     rank: Annotated[str, typer.Option(help="typical (regret in reference worlds) or certified.")] = "typical",
-    environment: options.Believed = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(help="Choose by regret simulated in this world (its name, as in tacit simulate) alone."),
+    ] = None,
     runs: Annotated[int, typer.Option(help="How many runs of each plan are simulated in --environment.")] = 20,
 ) -> None:
     """Calibrate every algorithm that applies, and choose by a public rule, which the answer states.
@@ -61,6 +63,8 @@ def simulate(
 ) -> None:
     """The chosen plan runs against an environment."""
     options.check_picture(plot)
+    if problem.horizon is None:
+        raise InvalidInput("tacit simulate needs --horizon: how many rounds are played.")
     stream = named_environment(environment or fitting_environment(problem), problem)
     result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, missing=missing)
     if plot is not None:
@@ -68,35 +72,18 @@ def simulate(
     output.answer(result.summary(), result.to_dict())
 
 
-def played(problem: Part) -> Part:
-    """The problem's options, its horizon among those that must be given: an environment has a length."""
-
-    def make(**given: Any) -> Any:
-        return problem(**given)
-
-    rounds = Annotated[int, typer.Option(help="Number of rounds that are played.")]
-    horizon = options_of(problem)["horizon"].replace(annotation=rounds, default=Parameter.empty)
-    return with_options(problem, make, {"horizon": horizon})
-
-
-PLAYED = tuple(played(problem) for problem in problems.SIMULATED)
-"""Problems that are played for a number of rounds."""
-
-add_commands(simulations, simulate, PLAYED)
+add_commands(simulations, simulate, problems.SIMULATED)
 
 
 audits = typer.Typer(help="Try to break the privacy contract of a plan.", no_args_is_help=True)
-
-Budget = Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")]
-AuditSeed = Annotated[int, typer.Option("--seed", help="Makes the audit repeatable.")]
 
 
 def attack(
     problem: Problem,
     privacy: dict[str, Any],
     output: options.Output,
-    budget: Budget = 1.0,
-    seed: AuditSeed = 0,
+    budget: Annotated[float, typer.Option(help="Effort: 1 takes less than two minutes.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Makes the audit repeatable.")] = 0,
 ) -> None:
     """The plan's contract is attacked; exit code 1 if it was broken."""
     report = tacit.audit(tacit.plan(problem, **privacy).plan, budget=budget, seed=seed, progress=_progress())
@@ -169,7 +156,7 @@ app = typer.Typer(
     add_completion=False,
 )
 for part, name in (
-    (plans, "plan"), (run.app, "run"), (simulations, "simulate"), (audits, "audit"),
+    (plans, "plan"), (simulations, "simulate"), (audits, "audit"),
     (contracts, "contract"), (store.app, "store"), (experiments.app, "experiments"),
 ):  # fmt: skip
     app.add_typer(part, name=name)

@@ -1,6 +1,6 @@
-"""The command line: plan, run, simulate, audit, contract, demo, serve, token, store, experiments.
+"""The command line: plan, simulate, audit, contract, demo, serve, token, store, experiments.
 
-Decisions go to standard output, everything else to standard error. Exit codes: 0 done, also if the reader of the
+Answers go to standard output, errors to standard error. Exit codes: 0 done, also if the reader of the
 output went away; 1 an audit broke a contract, or a contract was refused; 2 bad input with one clear sentence, or a
 contract that cannot be verified yet; 130 interrupted.
 """
@@ -26,10 +26,6 @@ def main() -> None:
     except TacitError as error:
         sys.stderr.write(f"Error: {error}\n")
         raise SystemExit(2) from None
-    except BrokenPipeError:
-        # The reader went away: nothing is wrong, but Python would complain once more at exit.
-        sys.stderr.close()
-        raise SystemExit(0) from None
     except OSError as error:
         sys.stderr.write(f"Error: {error.filename or 'a file'}: {error.strerror or error}.\n")
         raise SystemExit(2) from None

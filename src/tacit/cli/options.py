@@ -1,9 +1,9 @@
 """Options that several commands share, so that one name means one thing everywhere; and commands made of them.
 
-`Output` has the options of every command: one that is added there is added to all of them. What `plan`, `run`,
-`simulate` and `audit` do is written once, as an action, and there is a command for every kind of
-problem. The arguments `problem`, `privacy` and `output` of an action are made by functions of options; the rest are
-options of its own. Typer reads signatures, so one that joins them all stands in place of the action's.
+`Output` has the options of every command: one that is added there is added to all of them. What `plan`, `simulate`
+and `audit` do is written once, as an action, and there is a command for every kind of problem. The arguments `problem`,
+`privacy` and `output` of an action are made by functions of options; the rest are options of its own. Typer reads
+signatures, so one that joins them all stands in place of the action's.
 """
 
 from __future__ import annotations
@@ -30,38 +30,6 @@ Epsilon = Annotated[
     ),
 ]
 Delta = Annotated[float, typer.Option(help="Failure probability of the privacy; 0 asks for pure differential privacy.")]
-RelationName = Annotated[
-    str, typer.Option("--relation", help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
-]
-RoundsPerPerson = Annotated[int, typer.Option(help="How many rounds one person may stand in.")]
-Separation = Annotated[int, typer.Option(help="By how many rounds those of one person are apart at least.")]
-MaxSwitches = Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")]
-Numerics = Annotated[
-    str, typer.Option(help="exact (integer noise wherever that is proved) or float (for simulation only, NOT private).")
-]
-Algorithm = Annotated[
-    str | None,
-    typer.Option(
-        help="The algorithm by its name (default: chosen by typical regret, within limits on certified regret)."
-    ),
-]
-Confidence = Annotated[
-    float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
-]
-Believed = Annotated[
-    str | None,
-    typer.Option(
-        "--environment",
-        help="Choose by regret simulated in this world (its name, as in tacit simulate) alone.",
-    ),
-]
-Input = Annotated[str, typer.Option("--input", "-i", help="File with one row a round; '-' is standard input.")]
-Seed = Annotated[int | None, typer.Option(help="Makes the run repeatable: for tests, NOT private.")]
-Kept = Annotated[
-    str | None,
-    typer.Option("--store", help="File or PostgreSQL address that keeps the learner: a killed run goes on from there."),
-]
-Name = Annotated[str | None, typer.Option("--name", help="Name of the learner in the store.")]
 
 
 @dataclass(frozen=True)
@@ -75,21 +43,29 @@ class Output:
         if not self.as_json:
             typer.echo(text)
 
-    def answer(self, text: str, record: object, *, error: bool = False) -> None:
+    def answer(self, text: str, record: object) -> None:
         """The answer, in words or as one JSON record."""
-        typer.echo(json.dumps(record) if self.as_json else text, err=error)
+        typer.echo(json.dumps(record) if self.as_json else text)
 
 
 def privacy_options(
     epsilon: Epsilon,
     delta: Delta = 1e-6,
-    relation: RelationName = "replace",
-    rounds_per_person: RoundsPerPerson = 1,
-    separation: Separation = 1,
-    max_switches: MaxSwitches = None,
-    numerics: Numerics = "exact",
-    algorithm: Algorithm = None,
-    confidence: Confidence = None,
+    relation: Annotated[
+        str, typer.Option(help="What privacy hides: a round is replaced (replace) or emptied (zero-out).")
+    ] = "replace",
+    rounds_per_person: Annotated[int, typer.Option(help="How many rounds one person may stand in.")] = 1,
+    separation: Annotated[int, typer.Option(help="By how many rounds those of one person are apart at least.")] = 1,
+    max_switches: Annotated[int | None, typer.Option(help="Hard limit on how often the decision may change.")] = None,
+    numerics: Annotated[
+        str, typer.Option(help="exact (integer noise wherever proved) or float (for simulation only, NOT private).")
+    ] = "exact",
+    algorithm: Annotated[
+        str | None, typer.Option(help="The algorithm by its name (default: chosen as tacit plan says).")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option(help="Probability with which a single run must meet the certified regret.")
+    ] = None,
 ) -> dict[str, Any]:
     """The planner's arguments from their options."""
     return {
@@ -121,12 +97,10 @@ def check_picture(path: Path | None) -> None:
 Part = Callable[..., Any]
 
 
-def add_commands(
-    app: typer.Typer, action: Part, problems: Iterable[Part], privacy: Part = privacy_options, **parts: Part
-) -> None:
+def add_commands(app: typer.Typer, action: Part, problems: Iterable[Part]) -> None:
     """Add a command to `app` for each function of `problems`; each calls `action(problem, privacy, output, ...)`."""
     for problem in problems:
-        add_command(app, action, problem=problem, privacy=privacy, **parts)
+        add_command(app, action, problem=problem, privacy=privacy_options)
 
 
 def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
@@ -136,23 +110,16 @@ def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
 
 
 def joined(action: Part, **parts: Part) -> Callable[..., None]:
-    """A command with the options of all parts and of the action; where two have one name, the first part's is meant.
+    """A command with the options of all parts and of the action.
 
     What a part opens (a context manager) is closed when the action has ended.
     """
-    own = options_of(action)
     makers = {**parts, "output": Output}
-    taken: dict[str, Parameter] = {}
-    shares: dict[str, list[str]] = {}
-    for argument, part in makers.items():
-        del own[argument]
-        shares[argument] = [name for name in options_of(part) if name not in taken]
-        taken |= {name: option for name, option in options_of(part).items() if name not in taken}
+    shares = {argument: options_of(part) for argument, part in makers.items()}
+    own = {name: option for name, option in options_of(action).items() if name not in makers}
 
     def command(**given: Any) -> None:
-        made = {
-            argument: makers[argument](**{name: given[name] for name in share}) for argument, share in shares.items()
-        }
+        made = {argument: makers[argument](**{name: given[name] for name in shares[argument]}) for argument in makers}
         with ExitStack() as open:
             for argument, value in made.items():
                 if isinstance(value, AbstractContextManager):
@@ -163,7 +130,7 @@ def joined(action: Part, **parts: Part) -> Callable[..., None]:
             except BrokenPipeError:
                 nobody_listens()
 
-    together = [*taken.values(), *own.values()]
+    together = [option for share in (*shares.values(), own) for option in share.values()]
     together.sort(key=lambda option: option.default is not Parameter.empty)  # what must be given stands first
     texts = [parts["problem"].__doc__, action.__doc__] if "problem" in parts else [action.__doc__]
     command.__doc__ = "\n\n".join(text for text in texts if text)
@@ -176,14 +143,6 @@ def options_of(part: Part) -> dict[str, Parameter]:
     """The options of a function, by name."""
     found = signature(part, eval_str=True).parameters
     return {name: option.replace(kind=Parameter.KEYWORD_ONLY) for name, option in found.items()}
-
-
-def with_options(part: Part, function: Part, changed: dict[str, Parameter]) -> Part:
-    """`function`, which passes for `part` with some of its options changed (old name -> new option)."""
-    found = [changed.get(name, option) for name, option in options_of(part).items()]
-    function.__name__, function.__doc__ = part.__name__, part.__doc__
-    vars(function)["__signature__"] = Signature(found)
-    return function
 
 
 def nobody_listens() -> None:

@@ -68,7 +68,8 @@ def point_of(text: str) -> tuple[float, ...]:
 
 HELP = {
     "n": "Number of experts, arms, policies or actions among which is chosen.",
-    "horizon": "Number of rounds or records; rounds may be left out: unknown (restarts at doubling lengths).",
+    "horizon": "Number of rounds or records; those of a plan may be left out: unknown (restarts at doubling lengths).",
+    "adversary": "Who makes the losses: stochastic, oblivious (fixed in advance), adaptive (not to arms and policies).",
     "delay": "How many further rounds may be decided before the feedback of a round is there.",
     "switches": "How often the sequence that regret compares with may switch.",
     "actions": "Number of actions.",
@@ -96,11 +97,6 @@ HELP = {
     "initial": "Public point where a pass begins: numbers with commas (default: the centre).",
     "gradient_deviation": "Declared: how far a record's gradient is from the mean one, in root mean square.",
     "hessian_deviation": "Declared: how fast that difference changes from point to point.",
-}
-ADVERSARIES = {
-    "stochastic": "stochastic (independent)",
-    "oblivious": "oblivious (fixed in advance)",
-    "adaptive": "adaptive (may react)",
 }
 FIELDS = {"dim": "dimension", "missing_at_most": "missing"}
 """Options that are not called as their fields."""
@@ -139,11 +135,10 @@ def taking(name: str, kind: type[Problem], text: str, further: Options | None = 
         if field.name not in hidden
     }
     taken |= {"horizon": (int | None, None), **(further or {})}
-    helps = HELP | {"adversary": f"Who makes the losses: {', '.join(map(ADVERSARIES.__getitem__, kind.adversaries))}."}
     problem.__name__, problem.__doc__ = name, text
     found = []
     for each, (its, default) in taken.items():
-        option = typer.Option(f"--{each.replace('_', '-')}", help=helps[each])
+        option = typer.Option(f"--{each.replace('_', '-')}", help=HELP[each])
         found.append(Parameter(each, Parameter.KEYWORD_ONLY, annotation=Annotated[its, option], default=default))
     vars(problem)["__signature__"] = Signature(found)
     return problem

@@ -22,7 +22,7 @@ from tacit.experiments.experiments import Experiments
 from tacit.server import page
 from tacit.server.experiments import routers, ticking
 from tacit.server.http import SCHEME, Access, Direct, Gate, Limits, Metrics, Problem, check_json, misfit, refusal
-from tacit.server.learners import Accounts, Learners, Work
+from tacit.server.learners import Accounts, Work
 from tacit.server.routes import Parts, add_routes
 from tacit.server.tokens import Tokens
 from tacit.store.store import Store
@@ -50,9 +50,8 @@ def create_app(store: Store, limits: Limits | None = None, experiments: Experime
     allowed = Limits() if limits is None else limits
     work, metrics, hot = Work(allowed.threads), Metrics(), list[Direct]()
     access, accounts = Access(Tokens(store), work.do), Accounts(store)
-    parts = Parts(
-        store, work, access, Learners(store), accounts, metrics, allowed, experiments.figures if experiments else tuple
-    )
+    figures = experiments.figures if experiments else tuple
+    parts = Parts(store, work, access, accounts, metrics, allowed, figures)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -204,19 +204,17 @@ class Kills(BaseModel):
     killed: list[str] = said("The arms.", ["video"])
 
 
-class Estimate(BaseModel):
-    """An effect, with the interval that holds at all looks."""
+class Interval(BaseModel):
+    """An interval that holds at all looks."""
 
-    estimate: float = said("The estimate, in the units of values.", 0.012)
-    low: float = said("The lower end.", 0.004)
+    low: float = said("The lower end.", 0.01)
     high: float = said("The upper end.", 0.02)
 
 
-class Lift(BaseModel):
-    """The interval of the relative effect."""
+class Estimate(Interval):
+    """An effect, with its interval."""
 
-    low: float = said("The lower end.", 0.02)
-    high: float = said("The upper end.", 0.2)
+    estimate: float = said("The estimate, in the units of values.", 0.012)
 
 
 class Rate(BaseModel):
@@ -235,7 +233,7 @@ class ArmResult(BaseModel):
     share: float = said("Of the version that is served.", 0.34)
     probability_best: float | None = said("The probability that it is the best arm; null if not known.", 0.8)
     effect: Estimate | None = said("Against the default arm; null if not known.")
-    lift: Lift | None = said("The relative effect; null if not known.")
+    lift: Interval | None = said("The relative effect; null if not known.")
     verdict: Literal["default", "open", "better", "worse"] = said("What is certain by now.", "better")
     reply_rate: Rate | None = said("Persons who replied, with noise; null if not known.")
     persons: int | None = said("Persons that the operator counted; null if not counted.", 1200)

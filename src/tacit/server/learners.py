@@ -1,4 +1,4 @@
-"""What a service keeps at hand: threads for what waits, the learners that are open, and the accounts of its ledgers."""
+"""What a service keeps at hand: threads for what waits, and the accounts of its ledgers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from tacit.errors import InvalidInput, ProtocolError
-from tacit.server.http import Problem
 from tacit.store.ledgers import StoredLedger
-from tacit.store.live import Live
 from tacit.store.store import Store
 
 P = ParamSpec("P")
@@ -48,42 +45,6 @@ class Work:
         """Begin nothing new, and wait for what writes."""
         self._planners.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=True)
-
-
-class Learners:
-    """The learners of a store, as a service answers for them; threads may share it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    async def opened(self, name: str, work: Work) -> Live:
-        """The learner of this name, without waiting in the event loop."""
-        found = self._store.opened(name)
-        if found is None:
-            await work.do(self.check, name)  # whoever misspells a name need not wait for other people's plans
-            found = await work.plan(self._open, name)
-        return found
-
-    def check(self, name: str) -> None:
-        """Refuse a name that no learner has."""
-        if name not in self._store:
-            raise Problem(404, "There is no learner of this name: POST /v1/learners makes one.")
-
-    def end(self, name: str) -> None:
-        """End a learner for good; ending it again changes nothing."""
-        self.check(name)
-        self._store.end(name)
-
-    def _open(self, name: str) -> Live:
-        try:
-            return self._store.make(name)[0]
-        except ProtocolError:
-            raise Problem(409, "This learner was ended: its contract, decisions and charges are kept.") from None
-        except InvalidInput:  # a loss or a set is known only to the program that made it
-            detail = (
-                "This learner was made in Python, of parts that a store cannot describe: only that program opens it."
-            )
-            raise Problem(409, detail) from None
 
 
 class Accounts:

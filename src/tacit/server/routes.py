@@ -12,17 +12,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response
 
 from tacit import problems
-from tacit.errors import Conflict, InvalidInput, PrivacyError, TacitError
+from tacit.errors import Conflict, InvalidInput, PrivacyError, ProtocolError, TacitError
 from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
-from tacit.server.http import Access, Direct, Limits, Metrics, Problem, answers, guarded
-from tacit.server.learners import Accounts, Learners, Work
+from tacit.server.http import Access, Direct, Guarded, Limits, Metrics, Problem, answers, guarded
+from tacit.server.learners import Accounts, Work
 from tacit.store.live import LONGEST_KEY, LONGEST_PERSON, Live
 from tacit.store.plans import KINDS, problem_from_dict
 from tacit.store.store import LONGEST_NAME, Store
 
 REACHED = r"^([^/\\.][^/\\]*|\.[^/\\.][^/\\]*|\.\.[^/\\]+)$"  # . and .. are no part of an address for those who ask
 OTHER = "A learner of this name has another contract, or another ledger: GET /v1/learners/{name} shows which."
+UNKNOWN = "This learner was made in Python, of parts that a store cannot describe: only that program opens it."
 MOST_SHOWN = 10_000
 ARMS_DEPRECATED_SINCE = 1794960000  # 18 November 2026
 REFUSED = answers(400, 401, 403, 404, 408, 409, 413, 415, 422, 503)
@@ -190,16 +191,35 @@ class Parts:
     store: Store
     work: Work
     access: Access
-    learners: Learners
     accounts: Accounts
     metrics: Metrics
     limits: Limits
-    figures: Callable[[], Sequence[tuple[str, str, dict[str, str], float]]] = tuple
+    figures: Callable[[], Sequence[tuple[str, str, dict[str, str], float]]]
 
-    def router(self, tag: str, scope: str, kind: Any = None, **options: Any) -> APIRouter:
+    def router(self, tag: str, scope: str, kind: type[Guarded] = Guarded) -> APIRouter:
         """Start routes for those whose token has a scope."""
-        made = guarded(self.access, scope) if kind is None else guarded(self.access, scope, kind)
-        return APIRouter(prefix="/v1", tags=[tag], route_class=made, responses=REFUSED, **options)
+        return APIRouter(prefix="/v1", tags=[tag], route_class=guarded(self.access, scope, kind), responses=REFUSED)
+
+    async def opened(self, name: str) -> Live:
+        """Find the learner of this name, without waiting in the event loop."""
+        found = self.store.opened(name)
+        if found is None:
+            await self.work.do(self.check, name)  # whoever misspells a name need not wait for other people's plans
+            found = await self.work.plan(self._open, name)
+        return found
+
+    def check(self, name: str) -> None:
+        """Refuse a name that no learner has."""
+        if name not in self.store:
+            raise Problem(404, "There is no learner of this name: POST /v1/learners makes one.")
+
+    def _open(self, name: str) -> Live:
+        try:
+            return self.store.make(name)[0]
+        except ProtocolError:
+            raise Problem(409, "This learner was ended: its contract, decisions and charges are kept.") from None
+        except InvalidInput:  # a loss or a set is known only to the program that made it
+            raise Problem(409, UNKNOWN) from None
 
 
 def add_routes(app: FastAPI, parts: Parts, more: list[APIRouter]) -> list[Direct]:
@@ -239,7 +259,8 @@ def learners(parts: Parts) -> list[APIRouter]:
     @made.delete("/learners/{name}", status_code=204, response_class=Response)
     async def end(name: Called) -> Response:
         """End a learner for good: its state and feedback are deleted; contract, decisions and charges are kept."""
-        await work.do(parts.learners.end, name)
+        await work.do(parts.check, name)
+        await work.do(store.end, name)
         return Response(status_code=204)
 
     def read(live: Live, switches: int, first: int | None, limit: int) -> Response:
@@ -255,7 +276,7 @@ def learners(parts: Parts) -> list[APIRouter]:
         limit: Annotated[int, Query(ge=0, le=MOST_SHOWN, description="How many rounds to show.")] = 1000,
     ) -> Response:
         """Show what is public of a learner: contract, certified regret, rounds, switches and (the latest) decisions."""
-        live = await parts.learners.opened(name, work)
+        live = await parts.opened(name)
         # A thread that waited for its turn here could keep the one from running whose turn it is.
         switches = await asyncio.wrap_future(live.switches_later(work.run))
         return await work.do(read, live, switches, first, limit)
@@ -266,12 +287,12 @@ def learners(parts: Parts) -> list[APIRouter]:
 def rounds(parts: Parts) -> list[APIRouter]:
     """Routes that are asked in every round."""
     decisions, feedback = parts.router("rounds", "decide", Direct), parts.router("rounds", "feedback", Direct)
-    opened, work = parts.learners.opened, parts.work
+    work = parts.work
 
     @decisions.post("/learners/{name}/decisions", response_model=Decision)
     async def decide(name: Called, body: Asked) -> Response:
         """Give the decision of the next round, once it is durable; the same key gives the same one."""
-        live = await opened(name, work)
+        live = await parts.opened(name)
         try:
             decision = await asyncio.wrap_future(live.decide_later(body.key, work.run))
         except PrivacyError as error:  # the ledger cannot afford it
@@ -286,7 +307,7 @@ def rounds(parts: Parts) -> list[APIRouter]:
     @feedback.post("/learners/{name}/rounds/{round}/feedback", status_code=204, response_class=Response)
     async def settle(name: Called, round: Round, body: Told) -> Response:
         """Keep the feedback of a round, once it is durable. The same again: 204. Another one, or too late: 409."""
-        live = await opened(name, work)
+        live = await parts.opened(name)
         try:
             await asyncio.wrap_future(live.settle_later(round, body.feedback, work.run, person=body.person))
         except InvalidInput:  # its sentence could name a part of the feedback

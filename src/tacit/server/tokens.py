@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from base64 import urlsafe_b64encode
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,7 +32,6 @@ class Token:
 
     number: int  # its number in the store
     name: str  # whose it is
-    digest: str = field(repr=False)  # the hash of it
     scopes: frozenset[str]  # what it may do
     made: datetime  # when it was made
     expires: datetime | None  # when it ends, or None
@@ -43,7 +42,7 @@ class Token:
         return self.expires is not None and now() >= self.expires
 
     def to_dict(self) -> dict[str, Any]:
-        """What may be listed: everything but the hash."""
+        """What is listed."""
         return {
             "id": self.number,
             "name": self.name,
@@ -126,11 +125,10 @@ def now() -> datetime:
 
 
 def _token(row: Any) -> Token:
-    number, name, kept, scopes, made, expires = row
+    number, name, _, scopes, made, expires = row
     return Token(
         int(number),
         str(name),
-        str(kept),
         frozenset(str(scopes).split(",")),
         datetime.fromisoformat(made),
         None if expires is None else datetime.fromisoformat(expires),

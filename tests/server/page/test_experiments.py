@@ -57,7 +57,7 @@ def test_a_draft_says_what_it_would_cost_and_can_be_started(world):
 def test_shares_effects_and_alerts_come_from_releases(world):
     run(world, 4)
     found = next(iter(looked(world)._state.experiments.values())).view
-    stack = found.stacks[-1]
+    stack = list(found.drawn[-1]["shares"].values())
     assert found.found["versions_released"] == 4
     assert abs(sum(stack) - 1) < 1e-6
     assert stack[1] == max(stack) > 1 / 3

@@ -23,16 +23,6 @@ from tacit.server.page.watch import Watch
 
 __all__ = ["Watch", "render", "router"]
 
-POLICY = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-}
-"""Stricter than what the service says anyway: nothing inline."""
-DRAWN = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-}
-"""What Swagger UI needs besides: pictures that stand in its stylesheet."""
 KINDS = {"page.css": "text/css", "page.js": "text/javascript", "page.svg": "image/svg+xml"}
 SWAGGER = {"swagger-ui.css": "text/css", "swagger-ui-bundle.js": "text/javascript", "interface.js": "text/javascript"}
 FRESH = 0.9  # seconds: pages ask once a second
@@ -54,7 +44,7 @@ def router(watch: Watch, access: Access) -> APIRouter:
                 raise
             return _ask(problem, COOKIE in request.cookies)
         await asyncio.to_thread(watch.look, FRESH)
-        return HTMLResponse(watch.page(str(request.base_url.replace(scheme=_scheme(request)))), headers=POLICY)
+        return HTMLResponse(watch.page(str(request.base_url.replace(scheme=_scheme(request)))))
 
     @routes.get("/changes")
     async def changes(request: Request, since: str = "") -> Response:
@@ -72,7 +62,7 @@ def router(watch: Watch, access: Access) -> APIRouter:
     @routes.get("/docs")
     async def documentation() -> Response:
         """The interface, by Swagger UI."""
-        return HTMLResponse(render("docs.html"), headers=DRAWN)
+        return HTMLResponse(render("docs.html"))
 
     routes.add_api_route("/sign-in", _sign_in, methods=["POST"])
     routes.add_api_route("/sign-out", _sign_out, methods=["POST"])
@@ -114,7 +104,7 @@ def _scheme(request: Request) -> str:
 
 
 def _ask(problem: Problem, refused: bool) -> Response:
-    response = HTMLResponse(render("sign_in.html", refused=refused), problem.status, POLICY | problem.headers)
+    response = HTMLResponse(render("sign_in.html", refused=refused), problem.status, problem.headers)
     if refused:
         _forget(response)
     return response

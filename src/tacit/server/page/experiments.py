@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from tacit.experiments.experiments import Experiments
-from tacit.server.page.views import LedgerView, privacy
+from tacit.server.page.views import privacy
 
 PARTS = 160  # versions that are drawn, the newest
 SHOWN = 7  # arms that have a colour of their own
@@ -52,37 +52,17 @@ class ArmView:
 class ExperimentView:
     """One experiment as it is now."""
 
+    key: str  # names it in the page
     name: str
     about: dict[str, Any]  # what `Experiments.describe` says
     found: dict[str, Any]  # what `Experiments.results` says
     privacy: str  # epsilon and delta in a few words
     arms: list[ArmView]  # in their places
     alerts: list[str]  # what somebody should look at
-    ledger: LedgerView | None  # the budget that is charged
-    marks: dict[str, str]  # the colour of each name that `stacks` has
-    stacks: list[list[float]]  # for each version that is drawn, the shares by colour
-
-    @property
-    def key(self) -> str:
-        """Names it in the page."""
-        return key_of(self.name)
-
-    @property
-    def paths(self) -> list[tuple[str, str]]:
-        """Draw the shares."""
-        return areas(list(self.marks.values()), self.stacks)
-
-    @property
-    def drawn(self) -> list[dict[str, Any]]:
-        """The versions that are drawn."""
-        drawn: list[dict[str, Any]] = self.about["versions"][-PARTS:]
-        return drawn
-
-    @property
-    def acts(self) -> list[dict[str, str]]:
-        """Who did what, newest first."""
-        acts: list[dict[str, str]] = self.about["acts"][: -ACTS - 1 : -1]
-        return acts
+    ledger: dict[str, Any] | None  # the account of the budget that is charged
+    drawn: list[dict[str, Any]]  # the versions that are drawn
+    paths: list[tuple[str, str]]  # their shares: colours, and what has each
+    acts: list[dict[str, str]]  # who did what, newest first
 
 
 def areas(marks: list[str], stacks: list[list[float]]) -> list[tuple[str, str]]:
@@ -94,17 +74,14 @@ def areas(marks: list[str], stacks: list[list[float]]) -> list[tuple[str, str]]:
     edges = [[0, *(round(100 * level) for level in accumulate(stack))] for stack in stacks]
     paths = []
     for index, mark in enumerate(marks):
-        pieces: list[str] = []
-        start = 0
-        for part in range(1, len(edges) + 1):
-            span = edges[start][index : index + 2]
-            if part == len(edges) or edges[part][index : index + 2] != span:
-                low, high = span
-                if high > low:
-                    pieces.append(f"M{start} {100 - high}h{part - start}v{high - low}h{start - part}z")
-                start = part
-        if pieces:
-            paths.append((mark, "".join(pieces)))
+        path, start = "", 0
+        for (low, high), same in groupby(edge[index : index + 2] for edge in edges):
+            width = len(list(same))
+            if high > low:
+                path += f"M{start} {100 - high}h{width}v{high - low}h{-width}z"
+            start += width
+        if path:
+            paths.append((mark, path))
     return paths
 
 
@@ -113,17 +90,15 @@ def key_of(name: str) -> str:
     return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
-def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue: int) -> ExperimentView:
+def view(experiments: Experiments, name: str, ledger: dict[str, Any] | None, overdue: int) -> ExperimentView:
     """Read an experiment as it is now."""
     about, found = experiments.describe(name), experiments.results(name)
     killed = set(experiments.kills(name)["killed"])
     document = experiments.contract(name)["contract"]
-    versions, design = about["versions"], about["design"]
-    latest = versions[-1]["shares"] if versions else {}
-    order = [entry["arm"] for entry in found["arms"]]
-    marks = _marks(order, latest)
+    drawn, design = about["versions"][-PARTS:], about["design"]
+    marks = _marks([entry["arm"] for entry in found["arms"]], drawn[-1]["shares"] if drawn else {})
     named = [arm for arm in marks if arm != OTHERS]
-    stacks = [_stack(version["shares"], named, OTHERS in marks) for version in versions[-PARTS:]]
+    stacks = [_stack(version["shares"], named, OTHERS in marks) for version in drawn]
     widest = max((abs(entry["effect"][end]) for entry in found["arms"] if entry["effect"] for end in ENDS), default=0.0)
     arms = [
         ArmView(
@@ -141,6 +116,7 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
     ]
     unit = "person and month" if design["identified"] else "reply"
     return ExperimentView(
+        key=key_of(name),
         name=name,
         about=about,
         found=found,
@@ -148,8 +124,9 @@ def view(experiments: Experiments, name: str, ledger: LedgerView | None, overdue
         arms=arms,
         alerts=alerts(about, found, overdue),
         ledger=ledger,
-        marks=marks,
-        stacks=stacks,
+        drawn=drawn,
+        paths=areas(list(marks.values()), stacks),
+        acts=about["acts"][: -ACTS - 1 : -1],
     )
 
 

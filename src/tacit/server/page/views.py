@@ -1,4 +1,4 @@
-"""What the page shows of a learner and of a ledger: plain values made of public things only, and the templates."""
+"""What the page shows of a learner: plain values made of public things only; and the templates."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from markupsafe import Markup
 from tacit.accounting.rounding import rounded_up
 from tacit.store.rows import Row
 
+
+def left(account: dict[str, Any]) -> float:
+    """What is left of a budget, by the account that `Ledger.to_dict` gives."""
+    budget = account["epsilon"] or 0.0
+    return max(0.0, budget - (budget if account["spent"] is None else account["spent"]))
+
+
 _TEMPLATES = Environment(
     loader=PackageLoader("tacit.server.page"), autoescape=True, trim_blocks=True, lstrip_blocks=True
 )
 _TEMPLATES.filters |= {
     "percent": lambda share: "under 1%" if 0 < share < 0.005 else f"{100 * share:.0f}%",
     "spent": lambda value: "infinite" if value is None else rounded_up(value),
-    "left": lambda value: rounded_up(-value).removeprefix("-"),  # rounded down
+    "rounded_down": lambda value: rounded_up(-value).removeprefix("-"),
 }
+_TEMPLATES.filters["left"] = left
 
 
 def render(template: str, **values: Any) -> Markup:
@@ -51,28 +59,3 @@ class LearnerView:
         words = privacy(guarantee.epsilon(), guarantee.at_delta)
         horizon = (row.request["problem"] or {}).get("horizon")
         return LearnerView(name, row.request["text"], words, guarantee.private, rounds, horizon, ledger)
-
-
-@dataclass(frozen=True)
-class LedgerView:
-    """One ledger as it is now."""
-
-    name: str
-    epsilon: float | None  # the budget
-    delta: float
-    period: str  # that runs now, in words (empty: the budget never renews)
-    spent: float | None  # in it (None: without limit)
-    ever: float | None  # over all time (None: without limit)
-    entries: int  # how many charges there are
-
-    @staticmethod
-    def of(account: dict[str, Any]) -> LedgerView:
-        """The view of an account as `Ledger.to_dict` gives it."""
-        same = {name: account[name] for name in ("name", "epsilon", "delta", "period", "spent")}
-        return LedgerView(**same, ever=account["spent_ever"], entries=len(account["entries"]))
-
-    @property
-    def left(self) -> float:
-        """What is left of the budget."""
-        spent = self.epsilon if self.spent is None else self.spent
-        return max(0.0, (self.epsilon or 0.0) - (spent or 0.0))

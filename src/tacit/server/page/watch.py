@@ -20,7 +20,7 @@ from tacit.experiments.experiments import Experiments
 from tacit.noise.randomness import Randomness
 from tacit.server.learners import Accounts
 from tacit.server.page.experiments import ExperimentView, key_of, view
-from tacit.server.page.views import LearnerView, LedgerView, render
+from tacit.server.page.views import LearnerView, render
 from tacit.store import rows
 from tacit.store.store import Store
 
@@ -75,8 +75,7 @@ class Watch:
         with self._turn:
             if time.monotonic() - self._looked < fresh:
                 return
-            version, accounts = self._state.version + 1, self._accounts.read()
-            ledgers = {number: LedgerView.of(account) for number, account in accounts.items()}
+            version, ledgers = self._state.version + 1, self._accounts.read()
             learners, hidden = self._learners(ledgers)
             tables = {
                 "learners": render("learners.html", learners=learners, hidden=hidden),
@@ -86,7 +85,7 @@ class Watch:
             changed = {
                 kind: before.changed[kind] if html == before.tables[kind] else version for kind, html in tables.items()
             }
-            tried = self._tried({ledger.name: ledger for ledger in ledgers.values()}, version)
+            tried = self._tried({ledger["name"]: ledger for ledger in ledgers.values()}, version)
             self._state = State(version, tried, tables, changed)
             self._looked = time.monotonic()
 
@@ -112,7 +111,7 @@ class Watch:
     def _stamp(self, state: State) -> str:
         return f"{self._instance}.{state.version}"
 
-    def _learners(self, ledgers: Mapping[int, LedgerView]) -> tuple[list[LearnerView], int]:
+    def _learners(self, ledgers: Mapping[int, dict[str, Any]]) -> tuple[list[LearnerView], int]:
         """The oldest learners, and how many more there are."""
         with self._database.reading() as transaction:
             heads = transaction.rows("SELECT name, rounds, ledger FROM tacit_learners ORDER BY id")
@@ -123,11 +122,11 @@ class Watch:
                     row = rows.find(transaction, name)
                 assert row is not None
                 self._seen[name] = row
-            account = ledgers[ledger].name if ledger in ledgers else None
+            account = ledgers[ledger]["name"] if ledger in ledgers else None
             found.append(LearnerView.of(name, self._seen[name], int(rounds), account))
         return found, len(heads) - len(found)
 
-    def _tried(self, ledgers: Mapping[str, LedgerView], version: int) -> dict[str, Shown]:
+    def _tried(self, ledgers: Mapping[str, dict[str, Any]], version: int) -> dict[str, Shown]:
         """The experiments; those that did not change are as they were shown before."""
         if self._experiments is None:
             return {}
