@@ -132,6 +132,19 @@ class Client:
         """End a learner for good: its state and feedback are deleted; contract, decisions and charges are kept."""
         self._ask("DELETE", f"/v1/learners/{_quoted(name)}")
 
+    def learner(self, name: str) -> dict[str, Any]:
+        """Give what is public of a learner: contract, certified regret, rounds, switches, latest decisions."""
+        answer: dict[str, Any] = self._ask("GET", f"/v1/learners/{_quoted(name)}")
+        return answer
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """Give every budget, with the spending of that budget."""
+        try:
+            answer: list[dict[str, Any]] = self._ask("GET", "/v1/ledger")["ledgers"]
+        except MALFORMED:
+            raise _strange(200) from None
+        return answer
+
     def close(self) -> None:
         """Let go of this thread's connection."""
         self._kept.connection = None

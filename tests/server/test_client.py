@@ -40,7 +40,8 @@ def test_a_whole_conversation(service):
             client.settle("whole", 0, 0.5)
         with pytest.raises(InvalidInput, match="no learner of this name"):
             client.decide("nobody")
-    assert service.get("/v1/learners/whole")[1]["rounds"] == 2
+        assert client.learner("whole")["rounds"] == 2
+        assert isinstance(client.ledger(), list)
 
 
 def test_names_with_every_kind_of_character(service):
@@ -49,7 +50,7 @@ def test_names_with_every_kind_of_character(service):
         client.create(name, {"kind": "experts", "n": 2, "horizon": 20}, epsilon=1.0)
         assert client.decide(name).round == 0
         client.settle(name, 0, [0.0, 1.0])
-    assert name in service.store
+        assert client.learner(name)["name"] == name
 
 
 class Unreliable:

@@ -14,7 +14,7 @@ import pytest
 
 import tacit
 from cli.command import refused, run_command
-from server.running import Service, start
+from server.running import start
 from tacit.cli.service import token_command
 from tacit.errors import StoreError
 from tacit.server.server import occupied
@@ -87,7 +87,7 @@ def test_it_listens_on_loopback_says_so_and_takes_tokens_at_once(tmp_path):
         assert url.startswith("http://127.0.0.1:")
         with tacit.Store(tmp_path / "new.db") as store:  # as `tacit token` does
             token = Tokens(store).make(["read"])
-        assert Service(url, None, token).get("/v1/ledger") == (200, {"ledgers": []})
+        assert tacit.Client(url, token).ledger() == []
         with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as idle:
             code, said = end(child)  # a connection that asks nothing does not keep it
             assert idle.recv(1) == b""
