@@ -1,4 +1,4 @@
-"""Environments by name, made to fit a problem: what the command line and sweeps offer without any code."""
+"""Environments by name, made to fit a problem: what simulations and the command line offer without any code."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _Algorithm = TypeVar("_Algorithm", bound=type[Plan])
 def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
     """Let an algorithm of your own take part wherever plans for this kind of problem are compared.
 
-    The algorithm takes part in this process, and in the workers of its sweeps. Registering again replaces it.
+    The algorithm takes part in this process. Registering again replaces it.
 
     Args:
         problem: a kind of problem, such as `Experts`.

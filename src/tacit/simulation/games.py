@@ -36,8 +36,6 @@ _Problem = TypeVar("_Problem", bound=Problem)
 _World = TypeVar("_World", bound=Environment, covariant=True)
 GRID = {1: 2049, 2: 65}
 """Points a side of the grid on which the best one is searched, by dimension: a few thousand in all."""
-MOST_RUNS = 10**6
-"""So many runs of one cell, and no more, may be asked for at once."""
 
 
 @dataclass(frozen=True)

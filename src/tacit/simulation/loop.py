@@ -8,7 +8,6 @@ of a round is whether its feedback comes in time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +19,11 @@ from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
-from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
+from tacit.simulation.games import Match, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, invalid
+
+MOST_RUNS = 10**6
+"""So many runs, and no more, may be asked for at once."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def simulate(
     check_integer("simulate", "seed", seed, at_least=0)
     if isinstance(environment, str):
         environment = named_environment(environment, chosen.problem)
-    game_for(chosen.problem, environment)  # raises if they do not fit
+    game = game_for(chosen.problem, environment)
     check_number("simulate", "missing", missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
     outcomes = []
     shown = Progress("simulating", progress)
@@ -139,15 +141,10 @@ def simulate(
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, missing))
         shown.step(environment.horizon)
-    return gathered(chosen, environment, seed, outcomes)
-
-
-def gathered(plan: Plan, environment: Environment, seed: int, outcomes: Sequence[Outcome]) -> Simulation:
-    """The simulation that consists of these runs."""
     return Simulation(
-        plan=plan,
+        plan=chosen,
         environment=environment,
-        rounds=game_for(plan.problem, environment).rounds(environment.horizon),
+        rounds=game.rounds(environment.horizon),
         regret=np.stack([outcome.regret for outcome in outcomes]),
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,
