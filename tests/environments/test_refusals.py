@@ -36,7 +36,7 @@ NAN = float("nan")
         (lambda: worlds.ClickArms((0.1, 0.2), 10, swing=1.5), "swing"),
         (lambda: worlds.NeedlePolicy(3, 10, 1), "actions"),
         (lambda: worlds.NeedlePolicy(3, 10, 2, shape="alone"), "shape"),
-        (lambda: worlds.SkilledPolicies(3, 10, 2, means=(0.1, 1.2)), "means"),
+        (lambda: worlds.SkilledPolicies(3, 10, 2, skill=1.2), "skill"),
         (lambda: worlds.LogisticStream(0, 10), "dimension"),
         (lambda: worlds.LogisticStream(2, 10, strength=-1.0), "strength"),
         (lambda: worlds.DriftingQuadratic(2, 10, turns=NAN), "turns"),

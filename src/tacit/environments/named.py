@@ -132,7 +132,7 @@ NAMED: dict[type[Problem], dict[str, Maker]] = {
     },
     Bandit: {"moving": moving},
     Arms: {
-        "coins": lambda problem, horizon: BernoulliArms.with_gap(problem.n, horizon),
+        "coins": lambda problem, horizon: BernoulliArms((0.3, *[0.5] * (problem.n - 1)), horizon),
         "decoy": sized(DecoyArms),  # one arm is the best at first and the worst later
         "rotating": sized(DriftingArms),  # the arms take turns at being the best
         "clicks": clicking(),
