@@ -17,7 +17,6 @@ NAN = float("nan")
     [
         (lambda: worlds.BernoulliGap(0, 5), "n"),
         (lambda: worlds.BernoulliGap(2, True), "horizon"),
-        (lambda: worlds.BernoulliGap(2, 5, best=2), "best"),
         (lambda: worlds.BernoulliGap(2, 5, gap=0.6), "gap"),
         (lambda: worlds.SwitchingAdversary(1, 5), "n"),
         (lambda: worlds.SwitchingAdversary(2, 5, phase=0), "phase"),

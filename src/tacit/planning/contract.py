@@ -126,21 +126,17 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             dimension = plan.problem.domain.dimension
             return {"law": "discrete gaussian", "units": plan.units, "dimension": dimension}
         case CTRL():
-            return _of_minimiser(plan)
+            return {
+                "law": "float64 gaussian, minimised",
+                "dimension": plan.domain.hull_dimension,
+                "accuracy": plan.certificate.accuracy,
+                "release_scale": plan.certificate.release_scale,
+                "barrier_weight": plan.certificate.facts.weight,
+                "largest_curvature": plan.certificate.largest_curvature,
+            }
         case L2PConvex():
             return {"law": "gibbs measure", "dimension": plan.problem.domain.dimension}
     return None
-
-
-def _of_minimiser(plan: CTRL) -> dict[str, Any]:
-    return {
-        "law": "float64 gaussian, minimised",
-        "dimension": plan.domain.hull_dimension,
-        "accuracy": plan.certificate.accuracy,
-        "release_scale": plan.certificate.release_scale,
-        "barrier_weight": plan.certificate.facts.weight,
-        "largest_curvature": plan.certificate.largest_curvature,
-    }
 
 
 def _selection(plan: SelectionPlan, epsilon: float) -> dict[str, Any]:

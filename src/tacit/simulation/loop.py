@@ -73,7 +73,8 @@ class Simulation:
         """The certified regret over the whole run; a round without feedback adds what a round can cost."""
         lost = float(np.mean(self.missing))
         lost *= self.plan.trivial_regret / (self.plan.horizon or REFERENCE_ROUNDS) if lost else 0.0
-        return certified_regret(self.plan, int(self.rounds[-1])) + lost
+        plan, rounds = self.plan, int(self.rounds[-1])
+        return float(plan.regret_bound_at(rounds) if isinstance(plan, Doubling) else plan.regret_bound) + lost
 
     def summary(self) -> str:
         """Describe the result in a few lines."""
@@ -167,8 +168,3 @@ def simulate_run(plan: Plan, environment: Environment, seed: int, run: int, miss
         mask = arriving.random(environment.horizon) >= missing
     outcome = game.play(Match(learner, environment, generator, rounds, mask))
     return outcome if mask is None else replace(outcome, missing=int(np.sum(~mask)))
-
-
-def certified_regret(plan: Plan, rounds: int) -> float:
-    """The certified regret of the first `rounds` rounds of a run whose end was not known, or else of the whole run."""
-    return float(plan.regret_bound_at(rounds) if isinstance(plan, Doubling) else plan.regret_bound)
