@@ -47,8 +47,6 @@ class PricingCurve(RoundsWorld):
     def functions(self, generator: np.random.Generator) -> list[PricingLoss]:
         """Draw the whole stream, a callable for each round."""
         check_table("PricingCurve", self.horizon, 10)  # an object for each round
-        return [PricingLoss(float(valuation), self.softness) for valuation in self._draw(generator)]
-
-    def _draw(self, generator: np.random.Generator) -> FloatArray:
         means = np.where(generator.random(self.horizon) < 0.55, 0.3, 0.85)  # what the good is worth in either segment
-        return np.asarray(means + generator.uniform(-self.spread, self.spread, self.horizon))
+        valuations = means + generator.uniform(-self.spread, self.spread, self.horizon)
+        return [PricingLoss(valuation, self.softness) for valuation in valuations.tolist()]

@@ -47,11 +47,10 @@ def clicking(problem: Arms, horizon: int, *, lost: float = 0.0, **options: Any) 
 
 def perfect(problem: Experts, horizon: int) -> PerfectExpert:
     """Make one expert perfect and the others always wrong, in each phase: the world of the lower bound by privacy."""
-    phases = problem.switches + 1 if isinstance(problem, Tracking) else 1
-    return PerfectExpert(problem.n, horizon, phases=min(horizon, phases))
+    return PerfectExpert(problem.n, horizon, phases=min(horizon, problem.switches + 1))
 
 
-def shifting(problem: Tracking, horizon: int) -> ShiftingBernoulli:
+def shifting(problem: Experts, horizon: int) -> ShiftingBernoulli:
     """As many shifts as the comparator may follow, evenly spaced."""
     changes = np.linspace(0, horizon, problem.switches + 2)[1:-1].astype(int)
     return ShiftingBernoulli(problem.n, horizon, tuple(int(t) for t in np.unique(changes[changes > 0])))

@@ -27,7 +27,7 @@ from tacit.algorithms.tracking.restart_on_shift import RestartOnShift
 from tacit.algorithms.tracking.tracking_plan import SelectionPlan
 from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.running_sums.running_sum import Grid
-from tacit.planning.comparison import Comparison
+from tacit.planning.comparison import Comparison, finite
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan
@@ -69,7 +69,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
             "assumed",
         )
     }
-    epsilon = _finite(guarantee.epsilon())
+    epsilon = finite(guarantee.epsilon())
     return {
         "format": FORMAT,
         "tacit": __version__,
@@ -84,7 +84,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
         **_numbers(plan),
         **({"epochs": [_numbers(epoch) for epoch in plan.planned()]} if isinstance(plan, Doubling) else {}),
         "curve": [
-            {"delta": delta, "epsilon": _finite(guarantee.epsilon(delta))}
+            {"delta": delta, "epsilon": finite(guarantee.epsilon(delta))}
             for delta in CURVE_DELTAS
             if delta != guarantee.at_delta
         ],
@@ -168,7 +168,7 @@ def _plain(value: Any) -> Any:
         case None | bool() | int() | str() if not isinstance(value, Enum):
             return value
         case float() | np.floating():
-            return _finite(float(value))
+            return finite(float(value))
         case np.integer():
             return int(value)
         case Enum():
@@ -182,8 +182,3 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {"kind": type(value).__name__, **_fields(value)}
     return type(value).__name__ if not callable(value) else getattr(value, "__name__", type(value).__name__)
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if abs(value) < float("inf") else None

@@ -15,7 +15,7 @@ from tacit.algorithms.measures import L2PMeasure, OwnMeasure
 from tacit.algorithms.tracking import lower_bound_warning
 from tacit.environments.environment import Environment
 from tacit.errors import TacitError
-from tacit.planning.catalogue import CATALOGUE, algorithms_for, register
+from tacit.planning.catalogue import algorithms_for
 from tacit.planning.comparison import Candidate, Comparison, smallest_certificate
 from tacit.planning.typical import blind_regret, tabulated, tabulated_at, typical_regret
 from tacit.problems import Problem
@@ -23,9 +23,6 @@ from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 from tacit.simulation.loop import simulate
 from tacit.validation import check_choice, invalid
-
-__all__ = ["CATALOGUE", "Candidate", "Comparison", "plan", "register"]
-
 
 ALLOWED = {"stochastic": 5.0, "oblivious": 1.6, "adaptive": 1.6}
 """How many times the smallest certificate another may be when typical regret decides, for each adversary."""

@@ -154,9 +154,7 @@ def tracking_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
     """Dynamic regret: against the best sequence with at most S switches over the whole run."""
     losses, actions = play_experts(match)
     rows = np.arange(len(actions))
-    problem = match.learner.plan.problem
-    switches = problem.switches if isinstance(problem, Tracking) else 0
-    _, sequence = best_switching_sequence(losses, switches)
+    _, sequence = best_switching_sequence(losses, _problem_of(match.learner, Experts).switches)
     regret = np.cumsum(losses[rows, actions] - losses[rows, sequence])
     detail = {"actions": actions, "comparator": sequence, "restarts": getattr(match.learner, "restarts", None)}
     return Outcome(regret[match.checkpoints - 1], match.learner.switches, detail)
