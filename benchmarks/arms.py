@@ -24,7 +24,7 @@ def measure() -> dict[str, float]:
     """Seconds of a million rounds as an array; microseconds of a single round; regret per round."""
     results = {}
     for rounds in (100_000, 1_000_000):
-        world = BernoulliArms.with_gap(ARMS, rounds)
+        world = BernoulliArms((0.3, *[0.5] * (ARMS - 1)), rounds)
         losses = world.losses(Randomness.replayable(1).stream("world"))
         plan = phased(rounds)
         seconds, regret = array_run(plan, world, losses)

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from tacit.simulation.loop import Simulation, simulate
     from tacit.store.live import Live
     from tacit.store.store import Store
-    from tacit.sweeps.sweep import Sweep, sweep
     from tacit.verification.schema import contract_schema
     from tacit.verification.verify import Verdict, verify
 
@@ -85,7 +84,6 @@ _HOMES = {
     "simulation.loop": "Simulation simulate",
     "store.live": "Live",
     "store.store": "Store",
-    "sweeps.sweep": "Sweep sweep",
     "verification.schema": "contract_schema",
     "verification.verify": "Verdict verify",
 }
@@ -153,7 +151,6 @@ __all__ = [
     "Stochastic",
     "Store",
     "StoreError",
-    "Sweep",
     "TacitError",
     "Tracking",
     "Verdict",
@@ -164,7 +161,6 @@ __all__ = [
     "plan",
     "register",
     "simulate",
-    "sweep",
     "verify",
 ]
 

@@ -11,7 +11,7 @@ from tacit.auditing.instances import Instance, alphabet, extremes, instances
 from tacit.auditing.run import ATTACKS
 from tacit.errors import InvalidInput
 from tacit.losses import HuberLoss, LinearLoss
-from tacit.planning.planner import CATALOGUE
+from tacit.planning.catalogue import CATALOGUE
 from tacit.problems import Convex, Experts, Lipschitz, Problem, Tracking
 from tacit.runtime import plan as plan_module
 from tacit.runtime.small_instances import Attack

@@ -17,7 +17,6 @@ NAN = float("nan")
     [
         (lambda: worlds.BernoulliGap(0, 5), "n"),
         (lambda: worlds.BernoulliGap(2, True), "horizon"),
-        (lambda: worlds.BernoulliGap(2, 5, best=2), "best"),
         (lambda: worlds.BernoulliGap(2, 5, gap=0.6), "gap"),
         (lambda: worlds.SwitchingAdversary(1, 5), "n"),
         (lambda: worlds.SwitchingAdversary(2, 5, phase=0), "phase"),
@@ -36,7 +35,7 @@ NAN = float("nan")
         (lambda: worlds.ClickArms((0.1, 0.2), 10, swing=1.5), "swing"),
         (lambda: worlds.NeedlePolicy(3, 10, 1), "actions"),
         (lambda: worlds.NeedlePolicy(3, 10, 2, shape="alone"), "shape"),
-        (lambda: worlds.SkilledPolicies(3, 10, 2, means=(0.1, 1.2)), "means"),
+        (lambda: worlds.SkilledPolicies(3, 10, 2, skill=1.2), "skill"),
         (lambda: worlds.LogisticStream(0, 10), "dimension"),
         (lambda: worlds.LogisticStream(2, 10, strength=-1.0), "strength"),
         (lambda: worlds.DriftingQuadratic(2, 10, turns=NAN), "turns"),

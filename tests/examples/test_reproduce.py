@@ -56,14 +56,14 @@ def refusing(learner, monkeypatch, refused):
 
 def test_a_refused_plan_is_a_gap_with_its_reason(tmp_path, monkeypatch):
     script = load(FOLDER / "rate_bandit.py")
-    swept = script.sweep
+    planned = script.plan
 
-    def picky(problems, privacies, *arguments, **options):
-        if privacies[0][0] == 3.0 and problems[0].horizon == 1000:
+    def picky(problem, *, epsilon, delta):
+        if epsilon == 3.0 and problem.horizon == 1000:
             raise PrivacyError("No algorithm meets this target.")
-        return swept(problems, privacies, *arguments, **options)
+        return planned(problem, epsilon=epsilon, delta=delta)
 
-    monkeypatch.setattr(script, "sweep", picky)
+    monkeypatch.setattr(script, "plan", picky)
     script.main(str(tmp_path), horizons=(500, 1000), epsilons=(1.0, 3.0), runs=1)
     text = (tmp_path / "bandit_rate.md").read_text()
     assert text.endswith("\n\nRefused (epsilon 3, 1,000 rounds): No algorithm meets this target.\n")

@@ -6,7 +6,7 @@ from unittest.mock import patch
 import pytest
 
 import tacit
-from tacit.planning.planner import CATALOGUE
+from tacit.planning.catalogue import CATALOGUE
 
 ROOM = 3 * 2**30
 

@@ -1,14 +1,16 @@
-"""Algorithms of one's own: they take part in plans and in sweeps, in whatever process those are made."""
+"""Algorithms of one's own: they take part in plans, which run in whatever process."""
 
 import subprocess
 import sys
 from dataclasses import dataclass, replace
 
+import joblib
 import pytest
 
 import tacit
 from tacit import InvalidInput, PrivacyError
 from tacit.algorithms.experts import ScheduledExperts
+from tacit.environments import BernoulliGap
 from tacit.planning.catalogue import CATALOGUE, algorithms_for, register
 from tacit.problems import Experts, Lipschitz, Tracking
 from tacit.runtime.plan import Plan
@@ -63,18 +65,15 @@ def test_a_registered_algorithm_is_compared_with_the_others():
     assert CATALOGUE[Experts] == (ScheduledExperts, Mine)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_class_takes_part_in_a_sweep(jobs):
-    result = tacit.sweep(PROBLEM, [(1.0, 0.0)], "gap", runs=2, algorithms=[Mine, "ScheduledExperts"], n_jobs=jobs)
-    rows = result.to_frame().to_dict("records")
-    assert {(row["algorithm"], row["chosen"]) for row in rows} == {("Mine", True), ("ScheduledExperts", False)}
-
-
 def test_a_registered_algorithm_survives_the_workers():
     register(Experts, Mine)
-    for asked in ("best", ["Mine"]):
-        result = tacit.sweep(PROBLEM, [(1.0, 0.0)], "gap", runs=2, algorithms=asked, n_jobs=2)
-        assert set(result.to_frame()["algorithm"]) == {"Mine"}
+    plans = [tacit.plan(PROBLEM, **PURE), tacit.plan(replace(PROBLEM, horizon=None), **PURE)]
+    worlds = [BernoulliGap(3, 40), BernoulliGap(3, 1100)]
+    tasks = [joblib.delayed(tacit.simulate)(*pair, runs=2) for pair in zip(plans, worlds, strict=True)]
+    there = joblib.Parallel(n_jobs=2)(tasks)
+    here = [function(*given, **options) for function, given, options in tasks]
+    assert there[0].plan.algorithm == "Mine"
+    assert [found.regret.tolist() for found in there] == [found.regret.tolist() for found in here]
 
 
 @pytest.mark.slow
@@ -82,7 +81,7 @@ def test_an_algorithm_of_the_main_script_survives_the_workers(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from dataclasses import dataclass, replace\n"
-        "import tacit\n"
+        "import joblib, tacit\n"
         "@dataclass(frozen=True)\n"
         "class Local(tacit.algorithms.ScheduledExperts):\n"
         "    @property\n"
@@ -90,9 +89,9 @@ def test_an_algorithm_of_the_main_script_survives_the_workers(tmp_path):
         "        return replace(super().regret_bound, value=0.5)\n"
         "if __name__ == '__main__':\n"
         "    tacit.register(tacit.Experts, Local)\n"
-        "    problem = tacit.Experts(n=3, horizon=40)\n"
-        "    found = tacit.sweep(problem, [(1.0, 0.0)], 'gap', runs=2, n_jobs=2)\n"
-        "    print(set(found.to_frame()['algorithm']))\n"
+        "    plan = tacit.plan(tacit.Experts(n=3, horizon=40), epsilon=1.0, delta=0.0)\n"
+        "    found = joblib.Parallel(n_jobs=2)(joblib.delayed(tacit.simulate)(plan, 'gap', seed=s) for s in (0, 1))\n"
+        "    print({simulation.plan.algorithm for simulation in found})\n"
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
     assert done.stdout == "{'Local'}\n"
@@ -130,8 +129,6 @@ def test_what_cannot_be_registered_gets_one_sentence():
             tacit.plan(PROBLEM, **PURE, algorithms=wanted)
     with pytest.raises(InvalidInput, match="a problem such as"):
         algorithms_for("experts", [Mine])
-    with pytest.raises(InvalidInput, match="a subclass of Plan"):
-        tacit.sweep(PROBLEM, [(1.0, 0.0)], "gap", algorithms=[3])
 
 
 def test_a_kind_of_problem_inherits_no_registration():

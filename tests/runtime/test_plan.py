@@ -14,8 +14,7 @@ from tacit.domains import Ball, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import LogisticLoss
 from tacit.noise.running_sums import Tree
-from tacit.planning.catalogue import algorithms_for
-from tacit.planning.planner import CATALOGUE
+from tacit.planning.catalogue import CATALOGUE, algorithms_for
 from tacit.runtime.target import RegretBound
 
 EVERY = [(PROBLEMS[kind], algorithm) for kind, algorithms in CATALOGUE.items() for algorithm in algorithms]

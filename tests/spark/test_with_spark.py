@@ -285,14 +285,13 @@ def test_another_key_or_plan_does_not_go_on(spark, place, root, few):
     assert len(spark.read.parquet(f"{folder}/out").toPandas()) == before + 20 * shops.ROUNDS
 
 
-def test_sweeps_through_joblib_make_the_same_rows(spark):
+def test_simulations_through_joblib_measure_the_same(spark):
     joblib, joblibspark = pytest.importorskip("joblib"), pytest.importorskip("joblibspark")
     joblibspark.register_spark()
-    job = {"problem": shops.tacit.Experts(n=3, horizon=100), "targets": [(1.0, 1e-6)], "environment": "gap"}
-    here = shops.tacit.sweep(*job.values(), runs=2)
+    plan = shops.tacit.plan(shops.tacit.Experts(n=3, horizon=100), epsilon=1.0, delta=1e-6)
     with joblib.parallel_config("spark", n_jobs=1):
-        there = shops.tacit.sweep(*job.values(), runs=2)
-    assert there.cells[0].simulation.regret.tolist() == here.cells[0].simulation.regret.tolist()
+        [there] = joblib.Parallel()([joblib.delayed(shops.tacit.simulate)(plan, "gap", runs=2)])
+    assert there.regret.tolist() == shops.tacit.simulate(plan, "gap", runs=2).regret.tolist()
 
 
 def test_the_example(place):

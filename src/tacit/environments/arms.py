@@ -13,7 +13,7 @@ import numpy as np
 
 from tacit.environments.environment import OptionsWorld, RoundsWorld
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, check_dimension, check_integer, check_number, check_table, real_array
+from tacit.validation import FloatArray, check_integer, check_table, real_array
 
 
 def _coins(owner: str, means: FloatArray, horizon: int, generator: np.random.Generator) -> FloatArray:
@@ -41,16 +41,6 @@ class BernoulliArms(RoundsWorld):
         if not means.size or not np.all((means >= 0) & (means <= 1)):
             raise InvalidInput("The 'means' parameter of BernoulliArms must hold numbers from 0 to 1, one an arm.")
         object.__setattr__(self, "means", tuple(means.tolist()))
-
-    @classmethod
-    def with_gap(cls, n: int, horizon: int, gap: float = 0.2, mean: float = 0.5, best: int = 0) -> BernoulliArms:
-        """Make arms of which one has a mean smaller by `gap` than all others."""
-        owner = "BernoulliArms.with_gap"
-        check_dimension(owner, "n", n)
-        check_integer(owner, "best", best, at_least=0, at_most=n - 1)
-        mean = check_number(owner, "mean", mean, above=0, below=1, closed_low=True, closed_high=True)
-        gap = check_number(owner, "gap", gap, above=0, below=mean, closed_low=True, closed_high=True)
-        return cls(tuple(mean - gap if arm == best else mean for arm in range(n)), horizon)
 
     @property
     def n(self) -> int:
@@ -135,39 +125,26 @@ class ClickArms(RoundsWorld):
 
 @dataclass(frozen=True)
 class DecoyArms(OptionsWorld):
-    """One arm is the best at first and the worst later; another is steadily good.
+    """One arm is the best in the first half and the worst later; another is steadily good."""
 
-    Attributes:
-        turn: the share of the rounds after which the decoy turns.
-    """
-
-    turn: float = 0.5
     _fewest: ClassVar[int] = 2
-    _between = (("turn", 0.0, 1.0),)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         """Draw a stream, shape (horizon, n): arm 0 is the decoy, arm 1 the best arm in the end."""
         self._check_size()
         means = np.full((self.horizon, self.n), 0.5)
-        means[:, 0] = np.where(np.arange(self.horizon) < self.turn * self.horizon, 0.3, 0.7)
+        means[:, 0] = np.where(np.arange(self.horizon) < 0.5 * self.horizon, 0.3, 0.7)
         means[:, 1] = 0.4
         return _coins("DecoyArms", means, self.horizon, generator)
 
 
 @dataclass(frozen=True)
 class DriftingArms(OptionsWorld):
-    """Every arm's mean goes up and down; the arms take turns at being the best, arm 0 a little more often.
-
-    Attributes:
-        cycles: how often each arm goes up and down.
-    """
-
-    cycles: float = 1.0
-    _between = (("cycles", 0.0, 1e6),)
+    """Every arm's mean goes up and down once; the arms take turns at being the best, arm 0 a little more often."""
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         self._check_size()
         time = np.arange(self.horizon)[:, None] / self.horizon
-        means = 0.5 + 0.2 * np.sin(2 * pi * (self.cycles * time + np.arange(self.n) / self.n))
+        means = 0.5 + 0.2 * np.sin(2 * pi * (time + np.arange(self.n) / self.n))
         means[:, 0] -= 0.1
         return _coins("DriftingArms", means, self.horizon, generator)

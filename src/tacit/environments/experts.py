@@ -14,27 +14,21 @@ from tacit.validation import FloatArray, check_integer, plain_fields, real_array
 
 @dataclass(frozen=True)
 class BernoulliGap(OptionsWorld):
-    """Independent 0/1 losses; one expert has a smaller mean than all others.
+    """Independent 0/1 losses; expert 0 has a smaller mean than all others.
 
     Attributes:
         gap: how much smaller the best expert's mean is.
         mean: mean loss of the others.
-        best: which expert is the best one.
     """
 
     gap: float = 0.1
     mean: float = 0.5
-    best: int = 0
     _between = (("mean", 0, 1), ("gap", 0, "mean"))
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_integer("BernoulliGap", "best", self.best, at_least=0, at_most=self.n - 1)
 
     def losses(self, generator: np.random.Generator) -> FloatArray:
         self._check_size()
         means = np.full(self.n, self.mean)
-        means[self.best] -= self.gap
+        means[0] -= self.gap
         return (generator.random((self.horizon, self.n)) < means).astype(np.float64)
 
 

@@ -1,4 +1,4 @@
-"""Environments by name, made to fit a problem: what the command line and sweeps offer without any code."""
+"""Environments by name, made to fit a problem: what simulations and the command line offer without any code."""
 
 from __future__ import annotations
 
@@ -29,42 +29,28 @@ Maker = Callable[[Any, int], Environment]
 """Makes the environment of a problem for a number of rounds."""
 
 
-def sized(world: Callable[..., Environment]) -> Maker:
+def sized(world: Callable[..., Environment], problem: Experts | Arms | Policies, horizon: int) -> Environment:
     """A world of as many options as the problem has, and of as many actions if policies choose among them."""
-
-    def made(problem: Experts | Arms | Policies, horizon: int) -> Environment:
-        return world(problem.n, horizon, *([problem.actions] if isinstance(problem, Policies) else []))
-
-    return made
+    return world(problem.n, horizon, *([problem.actions] if isinstance(problem, Policies) else []))
 
 
-def dealt(world: Callable[[int, int], Stream]) -> Maker:
+def dealt(world: Callable[[int, int], Stream], problem: Convex, horizon: int) -> Environment:
     """A stream of data of the problem's dimension, if its losses are the problem's."""
-
-    def made(problem: Convex, horizon: int) -> Environment:
-        return _same_loss(problem, world(problem.domain.dimension, horizon))
-
-    return made
+    return _same_loss(problem, world(problem.domain.dimension, horizon))
 
 
-def clicking(**options: Any) -> Maker:
+def clicking(problem: Arms, horizon: int, *, lost: float = 0.0, **options: Any) -> ClickArms:
     """Click rates from 2.8% to 4%, the last arm the best; its replies are lost with probability `lost`."""
-    lost = options.pop("lost", 0.0)
-
-    def made(problem: Arms, horizon: int) -> ClickArms:
-        rates = tuple(np.linspace(0.028, 0.04, problem.n).tolist())
-        return ClickArms(rates, horizon, lost=(*(0.0,) * (problem.n - 1), lost), **options)
-
-    return made
+    rates = tuple(np.linspace(0.028, 0.04, problem.n).tolist())
+    return ClickArms(rates, horizon, lost=(*(0.0,) * (problem.n - 1), lost), **options)
 
 
 def perfect(problem: Experts, horizon: int) -> PerfectExpert:
     """Make one expert perfect and the others always wrong, in each phase: the world of the lower bound by privacy."""
-    phases = problem.switches + 1 if isinstance(problem, Tracking) else 1
-    return PerfectExpert(problem.n, horizon, phases=min(horizon, phases))
+    return PerfectExpert(problem.n, horizon, phases=min(horizon, problem.switches + 1))
 
 
-def shifting(problem: Tracking, horizon: int) -> ShiftingBernoulli:
+def shifting(problem: Experts, horizon: int) -> ShiftingBernoulli:
     """As many shifts as the comparator may follow, evenly spaced."""
     changes = np.linspace(0, horizon, problem.switches + 2)[1:-1].astype(int)
     return ShiftingBernoulli(problem.n, horizon, tuple(int(t) for t in np.unique(changes[changes > 0])))
@@ -88,14 +74,10 @@ def moving(problem: Bandit, horizon: int) -> MovingTarget:
     return environment
 
 
-def linear(shape: str) -> Maker:
+def linear(shape: str, problem: ContextualArms, horizon: int) -> LinearContexts:
     """Make features of this shape, and coins whose means are linear in them."""
-
-    def made(problem: ContextualArms, horizon: int) -> LinearContexts:
-        radius = min(problem.radius, 0.5)
-        return LinearContexts(problem.n, horizon, problem.dimension, shape, radius, missing=problem.missing)
-
-    return made
+    radius = min(problem.radius, 0.5)
+    return LinearContexts(problem.n, horizon, problem.dimension, shape, radius, missing=problem.missing)
 
 
 def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
@@ -112,43 +94,42 @@ def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
 
 NAMED: dict[type[Problem], dict[str, Maker]] = {
     Experts: {
-        "gap": sized(BernoulliGap),  # independent coins, one expert better than the others
-        "switching": sized(SwitchingAdversary),  # two groups of experts take turns at being wrong
+        "gap": partial(sized, BernoulliGap),  # independent coins, one expert better than the others
+        "switching": partial(sized, SwitchingAdversary),  # two groups of experts take turns at being wrong
         "perfect": perfect,
-        "fair": sized(FairCoins),  # the world of the lower bound by chance
+        "fair": partial(sized, FairCoins),  # the world of the lower bound by chance
     },
     Tracking: {
         "shifting": shifting,
-        "drifting": sized(DriftingLosses),  # the best expert goes once around
-        "penalising": sized(PenaliseHeld),  # an adaptive adversary that makes the held expert expensive
+        "drifting": partial(sized, DriftingLosses),  # the best expert goes once around
+        "penalising": partial(sized, PenaliseHeld),  # an adaptive adversary that makes the held expert expensive
         "perfect": perfect,
-        "fair": sized(FairCoins),
+        "fair": partial(sized, FairCoins),
     },
     Convex: {
-        "logistic": dealt(LogisticStream),  # unit features, labels from a fixed model
-        "circling": dealt(DriftingQuadratic),  # squared distances to a target that goes once around
-        "flipping": dealt(SignFlips),  # linear losses that turn round at random times
+        "logistic": partial(dealt, LogisticStream),  # unit features, labels from a fixed model
+        "circling": partial(dealt, DriftingQuadratic),  # squared distances to a target that goes once around
+        "flipping": partial(dealt, SignFlips),  # linear losses that turn round at random times
         "signs": signs,
     },
     Bandit: {"moving": moving},
     Arms: {
-        "coins": lambda problem, horizon: BernoulliArms.with_gap(problem.n, horizon),
-        "decoy": sized(DecoyArms),  # one arm is the best at first and the worst later
-        "rotating": sized(DriftingArms),  # the arms take turns at being the best
-        "clicks": clicking(),
-        "swings": clicking(swing=0.3, cycles=7.0),  # the common level swings by 30%, seven times
-        "broken": clicking(lost=0.4),  # replies of the best arm are lost: another arm is the best
-        "falling": clicking(fall=0.4),  # the common level falls by 40%
+        "coins": lambda problem, horizon: BernoulliArms((0.3, *[0.5] * (problem.n - 1)), horizon),
+        "decoy": partial(sized, DecoyArms),  # one arm is the best at first and the worst later
+        "rotating": partial(sized, DriftingArms),  # the arms take turns at being the best
+        "clicks": clicking,
+        "swings": partial(clicking, swing=0.3, cycles=7.0),  # the common level swings by 30%, seven times
+        "broken": partial(clicking, lost=0.4),  # replies of the best arm are lost: another arm is the best
+        "falling": partial(clicking, fall=0.4),  # the common level falls by 40%
     },
     Policies: {
-        "skilled": sized(SkilledPolicies),  # policies know the good action with probabilities of their own
-        "needle": sized(NeedlePolicy),  # one policy is a little better than all others, which guess
-        "turning": sized(
-            partial(NeedlePolicy, gap=0.2, shape="turning")
-        ),  # actions take turns, and one policy knows it
-        "lonely": sized(partial(NeedlePolicy, gap=0.2, shape="lonely")),  # the best policy agrees with nobody
+        "skilled": partial(sized, SkilledPolicies),  # policies know the good action with probabilities of their own
+        "needle": partial(sized, NeedlePolicy),  # one policy is a little better than all others, which guess
+        # actions take turns, and one policy knows it
+        "turning": partial(sized, partial(NeedlePolicy, gap=0.2, shape="turning")),
+        "lonely": partial(sized, partial(NeedlePolicy, gap=0.2, shape="lonely")),  # the best policy agrees with nobody
     },
-    ContextualArms: {shape: linear(shape) for shape in SHAPES},
+    ContextualArms: {shape: partial(linear, shape) for shape in SHAPES},
     Lipschitz: {"pricing": pricing},
 }
 """For each kind of problem its environments by name; the first is the default."""
@@ -158,7 +139,7 @@ def named_environment(name: str, problem: Problem, horizon: int | None = None) -
     """The environment of that name, of the problem's size.
 
     >>> named_environment("gap", Experts(n=4, horizon=100))
-    BernoulliGap(n=4, horizon=100, gap=0.1, mean=0.5, best=0)
+    BernoulliGap(n=4, horizon=100, gap=0.1, mean=0.5)
     """
     known = _known(problem)
     check_choice(f"{type(problem).__name__} simulations", "environment", name, tuple(known))

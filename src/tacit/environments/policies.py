@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from tacit.environments.environment import InContext, OptionsWorld
-from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_table, real_array
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_table
 
 
 @dataclass(frozen=True)
@@ -49,27 +48,20 @@ def _coins(advice: IntArray, means: FloatArray, generator: np.random.Generator) 
 class SkilledPolicies(PoliciesWorld):
     """Each round has a good action; a policy knows it with a probability of its own, otherwise it guesses.
 
+    The good action has a mean loss of .1, the others of .8.
+
     Attributes:
         skill: with which probability the best policy knows the good action; those of the others go down to 0.
-        means: mean loss of the good action and of the others.
     """
 
     skill: float = 0.8
-    means: tuple[float, float] = (0.1, 0.8)
     _between = (("skill", 0.0, 1.0),)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        means = real_array("SkilledPolicies", "means", self.means, (2,))
-        if not np.all((means >= 0) & (means <= 1)):
-            raise InvalidInput("The 'means' parameter of SkilledPolicies must be two numbers from 0 to 1.")
-        object.__setattr__(self, "means", tuple(means.tolist()))
 
     def in_context(self, generator: np.random.Generator) -> InContext:
         advice = self._uniform(generator)
         good = generator.integers(self.actions, size=self.horizon)
         knows = generator.random(advice.shape) < np.linspace(self.skill, 0.0, self.n)
-        return _coins(np.where(knows, good[:, None], advice), self._where(good, *self.means), generator)
+        return _coins(np.where(knows, good[:, None], advice), self._where(good, 0.1, 0.8), generator)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,7 @@ from tacit.validation import (
     check_integer,
     check_number,
     check_positive,
-    check_table,
     invalid,
-    plain_fields,
 )
 
 
@@ -132,8 +130,7 @@ class PenaliseHeldOpponent:
         self._generator = generator
 
     def respond(self, action: int | None) -> FloatArray:
-        if action is not None:
-            check_integer("PenaliseHeld", "action", action, at_least=0, at_most=self._environment.n - 1)
+        _check_action(self._environment, action)
         losses = (self._generator.random(self._environment.n) < self._environment.mean).astype(np.float64)
         if action is not None:
             losses[action] = 1.0
@@ -141,7 +138,7 @@ class PenaliseHeldOpponent:
 
 
 @dataclass(frozen=True)
-class FingerprintPhases:
+class FingerprintPhases(OptionsWorld):
     """The lower bound for adaptive adversaries (Theorem 5.1): S+1 copies of a fingerprinting game.
 
     In each phase of T/(S+1) rounds the experts stand in pairs. Every pair has a hidden bias, one 0/1 value
@@ -152,13 +149,11 @@ class FingerprintPhases:
     pays almost nothing. Needs n >= 2 T/(S+1) + 2, so that some pair is always open.
     """
 
-    n: int
-    horizon: int
     switches: int
     adaptive: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        plain_fields(self)
+        super().__post_init__()
         check_integer("FingerprintPhases", "switches", self.switches, at_least=0)
         check_integer("FingerprintPhases", "horizon", self.horizon, at_least=self.switches + 1)
         check_integer("FingerprintPhases", "n", self.n, at_least=2 * self.length + 2)
@@ -169,7 +164,7 @@ class FingerprintPhases:
         return -(-self.horizon // (self.switches + 1))
 
     def start(self, generator: np.random.Generator) -> FingerprintOpponent:
-        check_table("FingerprintPhases", self.horizon, self.n)
+        self._check_size()
         return FingerprintOpponent(self, generator)
 
 
@@ -183,8 +178,7 @@ class FingerprintOpponent:
         self._round = 0
 
     def respond(self, action: int | None) -> FloatArray:
-        if action is not None:
-            check_integer("FingerprintPhases", "action", action, at_least=0, at_most=self._environment.n - 1)
+        _check_action(self._environment, action)
         if self._round % self._environment.length == 0:
             # Biases of fingerprinting codes: the density 1/(pi sqrt(p(1-p))) puts weight near 0 and 1.
             self._bias = np.sin(self._generator.uniform(0.0, np.pi / 2, self._pairs)) ** 2
@@ -197,3 +191,8 @@ class FingerprintOpponent:
         losses[0 : 2 * self._pairs : 2] = np.where(self._open, values, 1.0)
         losses[1 : 2 * self._pairs : 2] = np.where(self._open, 1.0 - values, 1.0)
         return losses
+
+
+def _check_action(environment: OptionsWorld, action: int | None) -> None:
+    if action is not None:
+        check_integer(type(environment).__name__, "action", action, at_least=0, at_most=environment.n - 1)

@@ -48,7 +48,7 @@ _Algorithm = TypeVar("_Algorithm", bound=type[Plan])
 def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
     """Let an algorithm of your own take part wherever plans for this kind of problem are compared.
 
-    The algorithm takes part in this process, and in the workers of its sweeps. Registering again replaces it.
+    The algorithm takes part in this process. Registering again replaces it.
 
     Args:
         problem: a kind of problem, such as `Experts`.
@@ -56,9 +56,10 @@ def register(problem: type[Problem], algorithm: _Algorithm) -> _Algorithm:
     """
     if not (isinstance(problem, type) and issubclass(problem, Problem)):
         raise invalid("register", "problem", "a kind of problem such as Experts", problem)
-    check_algorithm("register", algorithm)
+    _check_algorithm("register", algorithm)
     _check_fits(problem, algorithm)
-    others = [known for known in CATALOGUE.get(problem, ()) if _place(known) != _place(algorithm)]
+    place = (algorithm.__module__, algorithm.__qualname__)
+    others = [known for known in CATALOGUE.get(problem, ()) if (known.__module__, known.__qualname__) != place]
     CATALOGUE[problem] = _distinct("register", [*others, algorithm])
     return algorithm
 
@@ -79,7 +80,7 @@ def algorithms_for(
             raise invalid("plan", "algorithms", "a list of one plan class, or name of one, or more", wanted)
         classes = [_named(problem, entry) if isinstance(entry, str) else entry for entry in wanted]
         for algorithm in classes:
-            check_algorithm("plan", algorithm)
+            _check_algorithm("plan", algorithm)
             _check_fits(type(problem), algorithm)
         return _distinct("plan", classes)
     if CATALOGUE.get(type(problem)) is None:
@@ -105,7 +106,7 @@ def _named(problem: Problem, name: str) -> type[Plan]:
     return known[name]
 
 
-def check_algorithm(owner: str, algorithm: object) -> None:
+def _check_algorithm(owner: str, algorithm: object) -> None:
     """Refuse what is no algorithm."""
     if not (isinstance(algorithm, type) and issubclass(algorithm, Plan)) or isabstract(algorithm):
         raise invalid(owner, "algorithm", "a subclass of Plan that has all of its methods", algorithm)
@@ -123,7 +124,3 @@ def _distinct(owner: str, algorithms: Sequence[type[Plan]]) -> tuple[type[Plan],
         if names.count(name) > 1:
             raise InvalidInput(f"{owner} has two algorithms called {name}: plans are told apart by their names.")
     return tuple(algorithms)
-
-
-def _place(algorithm: type[Plan]) -> str:
-    return f"{algorithm.__module__}.{algorithm.__qualname__}"

@@ -9,8 +9,6 @@ from math import ceil
 from textwrap import fill
 from typing import Any
 
-import numpy as np
-
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Ledger
 from tacit.accounting.rounding import rounded_up
@@ -85,22 +83,16 @@ class Candidate:
 
     def to_dict(self) -> dict[str, Any]:
         """Give a JSON-ready description; numbers that are not finite become null."""
-        bound = float(self.regret_bound)
+        plan = self.plan
         content: dict[str, Any] = {
             "algorithm": self.algorithm,
-            "regret_bound": bound if bound < float("inf") else None,
+            "regret_bound": finite(float(self.regret_bound)),
             "vacuous": self.vacuous,
-            "epsilon": None,
-            "delta": None,
-            "expected_switches": None,
-            "parameters": {},
+            "epsilon": finite(plan.guarantee.epsilon()) if plan else None,
+            "delta": plan.guarantee.at_delta if plan else None,
+            "expected_switches": plan.expected_switches if plan else None,
+            "parameters": {name: _plain(value) for name, value in plan.parameters.items()} if plan else {},
         }
-        if self.plan:
-            guarantee = self.plan.guarantee
-            epsilon = guarantee.epsilon()
-            content["epsilon"], content["delta"] = epsilon if epsilon < float("inf") else None, guarantee.at_delta
-            content["expected_switches"] = self.plan.expected_switches
-            content["parameters"] = {name: _plain(value) for name, value in self.plan.parameters.items()}
         if self.simulated is not None:
             content["simulated_regret"], content["standard_error"] = self.simulated
         if self.typical is not None:
@@ -143,7 +135,6 @@ class Comparison:
         self.plan: Plan = self.candidates[0].plan
 
     @cached_property
-    @np.errstate(under="ignore")  # as in `plan`
     def floor(self) -> LowerBound | None:
         """The regret that no learner escapes, where one is proved."""
         return floor(self.problem, self.target)
@@ -253,33 +244,26 @@ class Comparison:
         }
 
     def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = [
-            ("algorithm", f"certified {self.problem.criterion}", "expected switches", "note")
-        ]
-        column = "simulated" if self._simulated else "typical"
+        criterion = self.problem.criterion
         shown = self._simulated or any(candidate.typical for candidate in self.candidates)
-        if shown:
-            rows[0] = (rows[0][0], f"{column} {self.problem.criterion}", *rows[0][1:])
+        measured = (f"{'simulated' if self._simulated else 'typical'} {criterion}",) if shown else ()
+        rows: list[tuple[str, ...]] = [("algorithm", *measured, f"certified {criterion}", "expected switches", "note")]
         for candidate in self.candidates:
             measured = (_measured(candidate),) if shown else ()
             if candidate.plan is None:
                 note = "not applicable" if candidate.private else "NOT PRIVATE"
                 rows.append((candidate.algorithm, *measured, "-", "-", note))
                 continue
-            switches = candidate.plan.expected_switches
-            note = "vacuous: no better than deciding blindly" if candidate.vacuous else ""
-            condition = candidate.regret_bound.condition
-            open_to_all = "" if candidate.private else "NOT PRIVATE"
-            parts = [
-                "chosen" if candidate.plan is self.plan else "",
-                open_to_all,
-                note,
-                f"if {condition}" if condition else "",
-            ]
-            note = "; ".join(part for part in parts if part)
+            switches, bound = candidate.plan.expected_switches, candidate.regret_bound
+            notes = {
+                "chosen": candidate.plan is self.plan,
+                "NOT PRIVATE": not candidate.private,
+                "vacuous: no better than deciding blindly": candidate.vacuous,
+                f"if {bound.condition}": bound.condition,
+            }
+            note = "; ".join(text for text, holds in notes.items() if holds)
             most = "-" if switches is None else f"<= {ceil(switches):,}"
-            certified = rounded_up(float(candidate.regret_bound), thousands=True)
-            rows.append((candidate.algorithm, *measured, certified, most, note))
+            rows.append((candidate.algorithm, *measured, rounded_up(float(bound), thousands=True), most, note))
         return rows
 
     def __repr__(self) -> str:
@@ -314,6 +298,11 @@ def text_table(rows: Sequence[tuple[str, ...]]) -> str:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines) + "\n"
+
+
+def finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if abs(value) < float("inf") else None
 
 
 def _plain(value: Any) -> Any:

@@ -27,7 +27,7 @@ from tacit.algorithms.tracking.restart_on_shift import RestartOnShift
 from tacit.algorithms.tracking.tracking_plan import SelectionPlan
 from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.running_sums.running_sum import Grid
-from tacit.planning.comparison import Comparison
+from tacit.planning.comparison import Comparison, finite
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan
@@ -69,7 +69,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
             "assumed",
         )
     }
-    epsilon = _finite(guarantee.epsilon())
+    epsilon = finite(guarantee.epsilon())
     return {
         "format": FORMAT,
         "tacit": __version__,
@@ -84,7 +84,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
         **_numbers(plan),
         **({"epochs": [_numbers(epoch) for epoch in plan.planned()]} if isinstance(plan, Doubling) else {}),
         "curve": [
-            {"delta": delta, "epsilon": _finite(guarantee.epsilon(delta))}
+            {"delta": delta, "epsilon": finite(guarantee.epsilon(delta))}
             for delta in CURVE_DELTAS
             if delta != guarantee.at_delta
         ],
@@ -126,21 +126,17 @@ def _noise(plan: Plan) -> dict[str, Any] | None:
             dimension = plan.problem.domain.dimension
             return {"law": "discrete gaussian", "units": plan.units, "dimension": dimension}
         case CTRL():
-            return _of_minimiser(plan)
+            return {
+                "law": "float64 gaussian, minimised",
+                "dimension": plan.domain.hull_dimension,
+                "accuracy": plan.certificate.accuracy,
+                "release_scale": plan.certificate.release_scale,
+                "barrier_weight": plan.certificate.facts.weight,
+                "largest_curvature": plan.certificate.largest_curvature,
+            }
         case L2PConvex():
             return {"law": "gibbs measure", "dimension": plan.problem.domain.dimension}
     return None
-
-
-def _of_minimiser(plan: CTRL) -> dict[str, Any]:
-    return {
-        "law": "float64 gaussian, minimised",
-        "dimension": plan.domain.hull_dimension,
-        "accuracy": plan.certificate.accuracy,
-        "release_scale": plan.certificate.release_scale,
-        "barrier_weight": plan.certificate.facts.weight,
-        "largest_curvature": plan.certificate.largest_curvature,
-    }
 
 
 def _selection(plan: SelectionPlan, epsilon: float) -> dict[str, Any]:
@@ -172,7 +168,7 @@ def _plain(value: Any) -> Any:
         case None | bool() | int() | str() if not isinstance(value, Enum):
             return value
         case float() | np.floating():
-            return _finite(float(value))
+            return finite(float(value))
         case np.integer():
             return int(value)
         case Enum():
@@ -186,8 +182,3 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {"kind": type(value).__name__, **_fields(value)}
     return type(value).__name__ if not callable(value) else getattr(value, "__name__", type(value).__name__)
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return value if abs(value) < float("inf") else None

@@ -29,7 +29,8 @@ from tacit.environments.arms import BernoulliArms, DecoyArms, DriftingArms
 from tacit.environments.convex import LogisticStream
 from tacit.environments.environment import Environment
 from tacit.environments.experts import SwitchingAdversary
-from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
+from tacit.environments.named import shifting
+from tacit.environments.tracking import DriftingLosses
 from tacit.errors import TacitError
 from tacit.problems import Arms, ContextualArms, Convex, Experts, Options, Policies, Problem, Tracking
 from tacit.runtime.doubling import REFERENCE_ROUNDS
@@ -78,10 +79,9 @@ def reference_worlds(problem: Problem) -> dict[str, Environment]:
         return {}
     n, named = problem.n, dict[str, Environment]()
     switches = problem.switches if isinstance(problem, Experts) else 0
-    if switches:
-        changes = np.unique(np.linspace(0, rounds, switches + 2)[1:-1].astype(int))
-        inside = tuple(int(change) for change in changes if 0 < change < rounds)
-        named = {f"shifts of {gap:g}": ShiftingBernoulli(n, rounds, inside, gap=gap, mean=0.5) for gap in SHIFTS}
+    if isinstance(problem, Experts) and switches:
+        shifts = shifting(problem, rounds)
+        named = {f"shifts of {gap:g}": replace(shifts, gap=gap, mean=0.5) for gap in SHIFTS}
     else:
         named = {name: BernoulliArms(tuple(means), rounds) for name, means in _means(problem).items()}
     if problem.adversary == "stochastic":

@@ -36,8 +36,6 @@ _Problem = TypeVar("_Problem", bound=Problem)
 _World = TypeVar("_World", bound=Environment, covariant=True)
 GRID = {1: 2049, 2: 65}
 """Points a side of the grid on which the best one is searched, by dimension: a few thousand in all."""
-MOST_RUNS = 10**6
-"""So many runs of one cell, and no more, may be asked for at once."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +104,7 @@ def game_for(problem: Problem, environment: Environment) -> Game:
 def experts_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
     """Static regret: against the best single expert up to each checkpoint."""
     losses, actions = play_experts(match)
-    paid = np.cumsum(losses[np.arange(len(actions)), actions])
-    totals = cumulated(losses, match.checkpoints)
-    return Outcome(paid[match.checkpoints - 1] - np.min(totals, axis=1), match.learner.switches, {"actions": actions})
+    return _hindsight(match, losses, actions, losses)
 
 
 def arms_game(match: Match[ExpertStream]) -> Outcome:
@@ -117,11 +113,8 @@ def arms_game(match: Match[ExpertStream]) -> Outcome:
     actions = match.learner.run(losses, match.mask)
     middle = sum(_problem_of(match.learner, Arms).loss_range) / 2
     filled = np.where(np.isnan(losses), middle, losses)
-    paid = np.cumsum(filled[np.arange(len(actions)), actions])
-    totals = cumulated(filled, match.checkpoints)
     best = getattr(match.environment, "best_arm", None)
-    compared = np.min(totals, axis=1) if best is None else totals[:, best]
-    return Outcome(paid[match.checkpoints - 1] - compared, match.learner.switches, {"actions": actions})
+    return _hindsight(match, filled, actions, filled, best)
 
 
 def contextual_game(match: Match[ContextStream]) -> Outcome:
@@ -143,25 +136,25 @@ def policies_game(match: Match[ContextStream]) -> Outcome:
     advice, losses, means = match.environment.in_context(match.generator)
     actions = match.learner.run(losses, match.mask, contexts=advice)
     filled = np.where(np.isnan(losses), means, losses)
-    paid = np.cumsum(filled[np.arange(len(actions)), actions])
-    totals = cumulated(np.take_along_axis(filled, np.asarray(advice), axis=1), match.checkpoints)
-    regret = paid[match.checkpoints - 1] - np.min(totals, axis=1)
-    return Outcome(regret, match.learner.switches, {"actions": actions})
+    return _hindsight(match, filled, actions, np.take_along_axis(filled, np.asarray(advice), axis=1))
 
 
-def cumulated(losses: FloatArray, checkpoints: IntArray) -> FloatArray:
-    """The total loss of every option at each checkpoint."""
-    starts = np.concatenate([[0], checkpoints[:-1]]).astype(np.int64)
-    return np.asarray(np.cumsum(np.add.reduceat(losses, starts, axis=0), axis=0))
+def _hindsight(
+    match: Match[Any], losses: FloatArray, actions: IntArray, compared: FloatArray, best: int | None = None
+) -> Outcome:
+    """Regret against the best column of `compared` up to each checkpoint, or against the one that is named."""
+    paid = np.cumsum(losses[np.arange(len(actions)), actions])
+    starts = np.concatenate([[0], match.checkpoints[:-1]]).astype(np.int64)
+    totals = np.cumsum(np.add.reduceat(compared, starts, axis=0), axis=0)  # of every option at each checkpoint
+    least = np.min(totals, axis=1) if best is None else totals[:, best]
+    return Outcome(paid[match.checkpoints - 1] - least, match.learner.switches, {"actions": actions})
 
 
 def tracking_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
     """Dynamic regret: against the best sequence with at most S switches over the whole run."""
     losses, actions = play_experts(match)
     rows = np.arange(len(actions))
-    problem = match.learner.plan.problem
-    switches = problem.switches if isinstance(problem, Tracking) else 0
-    _, sequence = best_switching_sequence(losses, switches)
+    _, sequence = best_switching_sequence(losses, _problem_of(match.learner, Experts).switches)
     regret = np.cumsum(losses[rows, actions] - losses[rows, sequence])
     detail = {"actions": actions, "comparator": sequence, "restarts": getattr(match.learner, "restarts", None)}
     return Outcome(regret[match.checkpoints - 1], match.learner.switches, detail)

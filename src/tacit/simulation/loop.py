@@ -8,7 +8,7 @@ of a round is whether its feedback comes in time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,13 @@ import numpy as np
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.noise.randomness import Randomness
-from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
-from tacit.simulation.games import MOST_RUNS, Match, Outcome, game_for
+from tacit.simulation.games import Match, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, invalid
+
+MOST_RUNS = 10**6
+"""So many runs, and no more, may be asked for at once."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class Simulation:
         """The certified regret over the whole run; a round without feedback adds what a round can cost."""
         lost = float(np.mean(self.missing))
         lost *= self.plan.trivial_regret / (self.plan.horizon or REFERENCE_ROUNDS) if lost else 0.0
-        return certified_regret(self.plan, int(self.rounds[-1])) + lost
+        plan, rounds = self.plan, int(self.rounds[-1])
+        return float(plan.regret_bound_at(rounds) if isinstance(plan, Doubling) else plan.regret_bound) + lost
 
     def summary(self) -> str:
         """Describe the result in a few lines."""
@@ -122,7 +125,7 @@ def simulate(
         seed: makes the runs repeatable; a simulation is never private.
         missing: the share of rounds whose feedback never comes, or comes later than the problem's delay. Regret is
             measured over all rounds.
-        progress: show what is done and how long the rest will take (default: only in a terminal).
+        progress: show how many runs are done on standard error (default: only in a terminal).
     """
     chosen = chosen_plan(plan)
     if not isinstance(chosen, Plan):
@@ -131,23 +134,19 @@ def simulate(
     check_integer("simulate", "seed", seed, at_least=0)
     if isinstance(environment, str):
         environment = named_environment(environment, chosen.problem)
-    game_for(chosen.problem, environment)  # raises if they do not fit
+    game = game_for(chosen.problem, environment)
     check_number("simulate", "missing", missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
+    shown = sys.stderr.isatty() if progress is None else progress
     outcomes = []
-    shown = Progress("simulating", progress)
-    shown.expect([environment.horizon] * runs)
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, missing))
-        shown.step(environment.horizon)
-    return gathered(chosen, environment, seed, outcomes)
-
-
-def gathered(plan: Plan, environment: Environment, seed: int, outcomes: Sequence[Outcome]) -> Simulation:
-    """The simulation that consists of these runs."""
+        if shown:
+            end = "\n" if run + 1 == runs else ""
+            print(f"\rsimulating {chosen.algorithm}: {run + 1}/{runs} runs", end=end, file=sys.stderr, flush=True)
     return Simulation(
-        plan=plan,
+        plan=chosen,
         environment=environment,
-        rounds=game_for(plan.problem, environment).rounds(environment.horizon),
+        rounds=game.rounds(environment.horizon),
         regret=np.stack([outcome.regret for outcome in outcomes]),
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,
@@ -169,8 +168,3 @@ def simulate_run(plan: Plan, environment: Environment, seed: int, run: int, miss
         mask = arriving.random(environment.horizon) >= missing
     outcome = game.play(Match(learner, environment, generator, rounds, mask))
     return outcome if mask is None else replace(outcome, missing=int(np.sum(~mask)))
-
-
-def certified_regret(plan: Plan, rounds: int) -> float:
-    """The certified regret of the first `rounds` rounds of a run whose end was not known, or else of the whole run."""
-    return float(plan.regret_bound_at(rounds) if isinstance(plan, Doubling) else plan.regret_bound)

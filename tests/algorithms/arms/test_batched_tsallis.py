@@ -126,7 +126,7 @@ def test_one_step_by_hand(lowering: float) -> None:
 
 
 WORLDS = {
-    "gap": BernoulliArms.with_gap(5, 2000),
+    "gap": BernoulliArms((0.3, 0.5, 0.5, 0.5, 0.5), 2000),
     "zero": BernoulliArms((1.0, 1.0, 1.0, 0.0, 1.0), 2000),
     "decoy": DecoyArms(5, 2000),
 }

@@ -1,1 +1,0 @@
-"""Grids of plans and simulations, and the table of their results."""
