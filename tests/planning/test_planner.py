@@ -262,10 +262,10 @@ def test_without_a_confidence_runs_vary():
         tacit.plan(tacit.Experts(n=3, horizon=None), epsilon=1.0, delta=1e-6, confidence=0.9)
 
 
-def test_a_believed_world_ranks_by_simulated_regret():
+def test_a_believed_world_ranks_by_simulated_regret(capsys):
     problem = tacit.Experts(n=3, horizon=300)
     certified = tacit.plan(problem, epsilon=1.0, delta=1e-6, rank="certified")
-    believed = tacit.plan(problem, epsilon=1.0, delta=1e-6, environment="gap", runs=3)
+    believed = tacit.plan(problem, epsilon=1.0, delta=1e-6, environment="gap", runs=3, progress=True)
     again = tacit.plan(problem, epsilon=1.0, delta=1e-6, environment=tacit.environments.BernoulliGap(3, 300), runs=3)
     means = [candidate.simulated[0] for candidate in believed.candidates]
     assert means == sorted(means)
@@ -278,6 +278,7 @@ def test_a_believed_world_ranks_by_simulated_regret():
     assert certified.to_dict()["ranked_by"] == "certified regret"
     assert "simulated regret" in believed.explain()
     assert "simulated regret" not in certified.explain()
+    assert "simulating" in capsys.readouterr().err
     measured = tacit.simulate(believed.plan, "gap", runs=3)
     assert measured.mean[-1] == means[0]
 

@@ -104,7 +104,7 @@ def check(seed, drawn=drawn):
     problem, data, target = drawn(seed)
     refusal, candidates, started = "", (), 0
     try:
-        candidates = tacit.plan(problem, **target).candidates
+        candidates = tacit.plan(problem, **target, progress=False).candidates
     except PrivacyError as error:
         refusal = str(error)
     assert candidates or refusal.startswith("No algorithm meets this target. ")  # and every row has its reason

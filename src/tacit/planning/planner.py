@@ -19,6 +19,7 @@ from tacit.planning.catalogue import algorithms_for
 from tacit.planning.comparison import Candidate, Comparison, smallest_certificate
 from tacit.planning.typical import blind_regret, tabulated, tabulated_at, typical_regret
 from tacit.problems import Problem
+from tacit.progress import Progress
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import Target
 from tacit.simulation.loop import simulate
@@ -60,6 +61,7 @@ def plan(
     environment: Environment | str | None = None,
     runs: int = 20,
     seed: int = 0,
+    progress: bool | None = None,
     measure: Callable[[float], OwnMeasure] | None = None,
 ) -> Comparison:
     """Calibrate every algorithm that applies, and choose one by a rule that looks at no data.
@@ -92,6 +94,7 @@ def plan(
             same.
         runs: how many runs of each plan are simulated there.
         seed: makes these repeatable.
+        progress: show which algorithm is being calibrated (default: only in a terminal).
         measure: a function that makes an `OwnMeasure` of a rate: `L2PMeasure` is then planned for the problem, of
             which only the horizon matters.
     """
@@ -105,12 +108,15 @@ def plan(
     target = Target(epsilon, delta, related, people, max_switches, adversary, numerics, confidence, separation)
     if not target.private and all(algorithm.private for algorithm in compared):
         raise invalid("plan", "epsilon", "finite: none of the algorithms of this comparison does without it", epsilon)
-    typically = rank == "typical"
-    candidates = [_candidate(algorithm, problem, target, options, by_rule=typically) for algorithm in compared]
-    if environment is not None:
-        candidates, ranked_by = _believed(candidates, environment, runs, seed)
-    else:
-        candidates, ranked_by = _by_rule(candidates, target, typically)
+    candidates = []
+    with Progress("calibrating", progress) as shown:
+        for index, algorithm in enumerate(compared, 1):
+            shown.say(f"{algorithm.__name__} ({index} of {len(compared)})")
+            candidates.append(_candidate(algorithm, problem, target, options, by_rule=rank == "typical"))
+        if environment is not None:
+            candidates, ranked_by = _believed(candidates, environment, runs, seed, shown)
+        else:
+            candidates, ranked_by = _by_rule(candidates, target, rank == "typical")
     warnings = (
         lower_bound_warning(problem, target.epsilon) if target.private else None,
         hardly_learns(candidates, target),
@@ -183,15 +189,16 @@ def hardly_learns(candidates: Sequence[Candidate], target: Target) -> str | None
 
 
 def _believed(
-    candidates: list[Candidate], environment: Environment | str, runs: int, seed: int
+    candidates: list[Candidate], environment: Environment | str, runs: int, seed: int, shown: Progress
 ) -> tuple[list[Candidate], str]:
     """The candidates with what they lose in this world, and the world in words."""
     measured, believed = [], ""
-    for candidate in candidates:
+    for index, candidate in enumerate(candidates, 1):
         if candidate.plan is None:
             measured.append(candidate)
             continue
-        result = simulate(candidate.plan, environment, runs=runs, seed=seed)
+        shown.say(f"simulating {candidate.algorithm} ({index} of {len(candidates)})")
+        result = simulate(candidate.plan, environment, runs=runs, seed=seed, progress=False)
         world = result.environment
         believed = f"mean of {runs} runs in {type(world).__name__}, {world.horizon:,} rounds"
         ended = float(result.mean[-1]), float(result.standard_error[-1])

@@ -8,7 +8,6 @@ of a round is whether its feedback comes in time.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.noise.randomness import Randomness
+from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
 from tacit.simulation.games import Match, Outcome, game_for
@@ -125,7 +125,7 @@ def simulate(
         seed: makes the runs repeatable; a simulation is never private.
         missing: the share of rounds whose feedback never comes, or comes later than the problem's delay. Regret is
             measured over all rounds.
-        progress: show how many runs are done on standard error (default: only in a terminal).
+        progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = chosen_plan(plan)
     if not isinstance(chosen, Plan):
@@ -136,13 +136,12 @@ def simulate(
         environment = named_environment(environment, chosen.problem)
     game = game_for(chosen.problem, environment)
     check_number("simulate", "missing", missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
-    shown = sys.stderr.isatty() if progress is None else progress
     outcomes = []
+    shown = Progress("simulating", progress)
+    shown.expect([environment.horizon] * runs)
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, missing))
-        if shown:
-            end = "\n" if run + 1 == runs else ""
-            print(f"\rsimulating {chosen.algorithm}: {run + 1}/{runs} runs", end=end, file=sys.stderr, flush=True)
+        shown.step(environment.horizon)
     return Simulation(
         plan=chosen,
         environment=environment,
