@@ -28,7 +28,7 @@ from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.algorithms.experts.expert_plan import LazyLearner
 from tacit.algorithms.experts.lazy_experts import best_lazy, check_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, path_complexity, refuse_max_switches
-from tacit.noise.exact_draws import coin, draw_softmax, draw_weighted, toss
+from tacit.noise.exact_draws import draw_softmax, draw_weighted, toss
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import hilbert_error
@@ -81,16 +81,13 @@ class LazyFixedShare(TrackingPlan):
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every redraw time"
     theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
+    certified_against: ClassVar[tuple[str, ...]] = ("stochastic", "oblivious")
 
     def _check_parameters(self) -> None:
         check_lazy(self.algorithm, self.eta, self.force, self.batch)
         check_choice(self.algorithm, "prior", self.prior, PRIORS)
         if self.max_redraws is not None:
             check_integer(self.algorithm, "max_redraws", self.max_redraws, at_least=0)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return ("stochastic", "oblivious")
 
     @property
     def decisions(self) -> int:
@@ -111,9 +108,12 @@ class LazyFixedShare(TrackingPlan):
         """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
         if self._error == 0:
             return EXACT
-        if self.prior == "uniform":
+        if self.prior == "uniform" or self.eta > LARGEST_ETA:
             return IDEALIZED
-        return numerics_of_weights(self.eta, self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error)
+        ends = (self.curve, self._lazy_curve(0.0))
+        found, ideal = (renyi_epsilon(end.renyi, self.delta) if self.delta > 0 else end.pure() for end in ends)
+        added = found - ideal if isfinite(found) else 0.0  # an infinite epsilon has nothing to add to
+        return exact_up_to(max(added, 2 * self._error))
 
     @property
     def _error(self) -> float:
@@ -178,15 +178,10 @@ class LazyFixedShareLearner(LazyLearner):
     def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._paths = plan.paths
-        self._rate = plan.eta / LOSS_UNITS
-        self._stay = 1 - plan.force
-        self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
-        self._begin_chain(plan.batch, plan.decisions, plan.max_redraws)
+        self._begin_chain(plan._tuned, plan.decisions, randomness)
         self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for
         self._weights = self._paths.initial()
-        self._held_loss = 0
         self._used = 0  # switches of the held path; never released
-        self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
         # With a delay: the held path's positions from the oldest round whose losses are to come, on to the newest.
         self._ahead = np.full(1, self._action)
         self._opens = self._delay > 0
@@ -231,14 +226,6 @@ class LazyFixedShareLearner(LazyLearner):
             if moving < probability:
                 self._move(self._target(self._action, moving, probability))
                 self._used += self._counting
-
-    def _lost(self, finished: int) -> bool:
-        """Toss the coin at the end of a batch: whether a new path is drawn."""
-        if finished % self._batch or finished > self._last_decision or not self._deciding:
-            return False
-        kept = coin(self._keep, self._stay, self._rate, self._held_loss)
-        self._held_loss = 0
-        return not kept
 
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
@@ -499,12 +486,3 @@ def path_prior(name: str, n: int, rounds: int, switches: int, eta: float) -> Pat
     """The prior of that name; without switches all of them are one."""
     kind = PRIORS[name] if switches and n > 1 else ConstantPaths
     return kind(n, rounds, switches, eta)
-
-
-def numerics_of_weights(eta: float, curve: Curve, ideal: Curve, delta: float, least: float) -> str:
-    """Exact up to what the errors of the weights add to epsilon, at least `least`, by Renyi divergences."""
-    if eta > LARGEST_ETA:
-        return IDEALIZED
-    with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))
-    added = with_errors - without if isfinite(with_errors) else 0.0  # an infinite epsilon has nothing to add to
-    return exact_up_to(max(added, least))
