@@ -100,11 +100,6 @@ class L2P(ExpertPlan):
     def decisions(self) -> int:
         return tosses(self.rounds, self.batch)
 
-    @property
-    def constant(self) -> int:
-        """The coin's constant C in units of eta/2^24."""
-        return coin_constant(self.batch, self.slack)
-
     @cached_property
     def curve(self) -> Curve:
         tuned = Parameters(self.eta, self.force, self.batch)
@@ -225,7 +220,7 @@ class ExactChains(TwoChains):
         )
         self._ratio = 0
         self._rate = plan.eta / LOSS_UNITS
-        self._most = plan.constant + plan.batch * LOSS_UNITS
+        self._most = coin_constant(plan.batch, plan.slack) + plan.batch * LOSS_UNITS
         self._stay, self._reference_stay = 1 - plan.force, 1 - plan.reference_force
 
     def absorb(self, feedback: IntArray) -> None:

@@ -41,8 +41,6 @@ from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 
 # Log weights are not let below this: far below what any draw meets, and no quotient overflows.
 _LEAST_LOG_WEIGHT = -690.0
-# By which share the weights of classes may miss the analysed ones: float64 adds less in 1e7 rounds.
-_WIDENING = 1e-9
 _WORTH = 1.01  # how many times epsilon/m a composed rate must be: otherwise the contract stays pure
 
 
@@ -177,13 +175,9 @@ class Responses(ArmPlan):
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two policies, two actions and three rounds, with a loud response and with the plan's own."""
-        problem = replace(self.problem, n=2, actions=2, horizon=3, delay=min(self.problem.delay, SMALL_DELAY))
-        turns = _turns(problem)
-        small = replace(self, problem=problem, eta=0.3, copies=turns if self.copies > 1 else 1)
-        loud = replace(small, epsilon=1.0, rate=laplace_rate(1.0, self.rounds_per_person), delta=0.0)
-        made = {"loud parameters": loud} | ({} if small == loud else {"own privacy": small})
-        counted = [SmallInstance("enumerated arms", f"{label}, N=K=2, T=3", plan) for label, plan in made.items()]
-        return (*counted, replace(counted[0], attack="frequencies of arms"))
+        own = {"eta": 0.3, "copies": 1 + SMALL_DELAY if self.copies > 1 else 1}
+        loud = {**own, "epsilon": 1.0, "rate": laplace_rate(1.0, self.rounds_per_person), "delta": 0.0}
+        return self._enumerable(loud, own, rounds=3, actions=2)
 
     def _learner(self, randomness: Randomness) -> ResponsesLearner:
         return ResponsesLearner(self, randomness)
@@ -300,15 +294,12 @@ def _late_slope(problem: Policies, release: ClippedGeometric) -> float:
 class ResponseCost(StepCost):
     """What one round of exponential weights may cost in the analysis, by classes of policies that agree."""
 
+    widening: ClassVar[float] = 1e-9  # by which weights may miss the analysed ones: float64 adds less in 1e7 rounds
+
     @cached_property
     def skewness(self) -> float:
         """M, of the baseline 1/2 - M eta/(3 p): the costs of a loss of 0 and of 1 are then nearly the same."""
         return abs(float(self.release.law(0) @ (self.release.values - 0.5) ** 3))
-
-    @property
-    def widening(self) -> float:
-        """What float64 adds to the weights."""
-        return _WIDENING
 
     @cached_property
     def lowest(self) -> float:

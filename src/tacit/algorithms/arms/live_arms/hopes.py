@@ -135,10 +135,6 @@ class Hope:
     kinks: FloatArray  # x
     rates: FloatArray  # heat times Lambda at the kinks
 
-    def exponent(self, points: FloatArray) -> FloatArray:
-        """Heat times Lambda."""
-        return np.asarray(np.interp(points, self.kinks, self.rates))
-
     def lines(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The exponent and its slope at points above the first kink; beyond the last one nothing is drawn."""
         slopes = np.diff(self.rates) / np.maximum(np.diff(self.kinks), 1e-300)
