@@ -274,11 +274,8 @@ class LiveArmsLearner(BitLearner):
 
     def _rewards(self) -> FloatArray:
         """X of each arm."""
-        weights = np.array([self._weight(int(done)) for done in self._done])
+        weights = np.array([self._blocks.stage(done).deviation ** -2 if done else 0.0 for done in self._done.tolist()])
         return np.where(weights > 0, self._sums / np.maximum(weights, 1e-300), np.nan)
-
-    def _weight(self, done: int) -> float:
-        return self._blocks.stage(done).deviation ** -2 if done else 0.0
 
     def _current_shares(self) -> FloatArray:
         """p: who has the largest draw, after the turns."""
