@@ -20,7 +20,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, inf, log, sqrt
 from typing import ClassVar
 
@@ -155,15 +155,12 @@ class PhasedArms(ArmPlan):
         lengths = [shortest, *(length for length in FIRST_BATCHES if shortest < length <= longest)]
         start = bisect_left(lengths, max(24 * make(1, ratios[0]).scale, 24, delay / 100))
 
-        def probe(ratio: float) -> Callable[[int], tuple[float, int, float]]:
-            def certified(place: int) -> tuple[float, int, float]:
-                tried = make(lengths[place], ratio)
-                regret = inf if _exceeds(tried, target) else tried.schedule.regret(cells=FEW_GAPS)
-                return regret, tried.first, ratio
+        def probe(ratio: float, place: int) -> tuple[float, int, float]:
+            tried = make(lengths[place], ratio)
+            regret = inf if _exceeds(tried, target) else tried.schedule.regret(cells=FEW_GAPS)
+            return regret, tried.first, ratio
 
-            return certified
-
-        found = [_walk(probe(growth), min(start, len(lengths) - 1), len(lengths)) for growth in ratios]
+        found = [_walk(partial(probe, growth), min(start, len(lengths) - 1), len(lengths)) for growth in ratios]
         _, length, growth = min(found)
         plan = make(length, growth)
         if _exceeds(plan, target):

@@ -198,7 +198,7 @@ class ResponsesLearner(AdvisedLearner, BitLearner):
         problem = plan.problem
         self._n, self._policies = problem.actions, problem.n
         self._response = plan.release()
-        self._rule = 0.0 if plan.late else plan.eta * plan.cost.skewness / 3
+        self._rule = 0.0 if plan.late else plan.eta * self._response.skewness / 3
         self._least = -self._response.overshoot
         self._highest = self._least if plan.late else 0.5
         self._scores = np.zeros((plan.copies, problem.n))
@@ -297,14 +297,9 @@ class ResponseCost(StepCost):
     widening: ClassVar[float] = 1e-9  # by which weights may miss the analysed ones: float64 adds less in 1e7 rounds
 
     @cached_property
-    def skewness(self) -> float:
-        """M, of the baseline 1/2 - M eta/(3 p): the costs of a loss of 0 and of 1 are then nearly the same."""
-        return abs(float(self.release.law(0) @ (self.release.values - 0.5) ** 3))
-
-    @cached_property
     def lowest(self) -> float:
         """The least of eta (f - b)/p: -f <= d, and eta (1/2 + d)/p - M (eta/p)^2/3 is largest at eta/p = 3 h/(2 M)."""
-        return -3 * (0.5 + self.release.overshoot) ** 2 / (4 * self.skewness)
+        return -3 * (0.5 + self.release.overshoot) ** 2 / (4 * self.release.skewness)
 
     def divergence(self, z: FloatArray) -> FloatArray:
         """Compute e^{-z} - 1 + z: never below it but for rounding."""
@@ -319,10 +314,10 @@ class ResponseCost(StepCost):
     @np.errstate(over="ignore")  # where p is 0 the baseline is the least response
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         scale = np.maximum(p / eta, 1e-300)
-        return scale, np.maximum(0.5 - self.skewness / (3 * scale), -self.release.overshoot)
+        return scale, np.maximum(0.5 - self.release.skewness / (3 * scale), -self.release.overshoot)
 
     def _kinks(self, eta: float) -> FloatArray:
-        return np.array([self.skewness * eta / (3 * (0.5 + self.release.overshoot))])
+        return np.array([self.release.skewness * eta / (3 * (0.5 + self.release.overshoot))])
 
 
 def _turns(problem: Policies) -> int:

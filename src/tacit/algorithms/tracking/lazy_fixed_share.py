@@ -189,14 +189,15 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _at_opening(self, number: int) -> None:
         if number >= self._round + len(self._ahead):
-            self._ahead = np.append(self._ahead, self._moved(number - 1, int(self._ahead[-1])))
+            coin = self._streams["move"].random()
+            self._ahead = np.append(self._ahead, self._moved(number - 1, int(self._ahead[-1]), coin))
         self._move(int(self._ahead[number - self._round]))
 
-    def _moved(self, number: int, expert: int) -> int:
+    def _moved(self, number: int, expert: int, coin: float) -> int:
         """Where a path stands in the round after this one, by a move that no data decides."""
-        moving, probability = self._streams["move"].random(), self._planned_moves(number)[self._used]
-        if moving < probability:
-            expert = self._target(expert, moving, probability)
+        probability = self._planned_moves(number)[self._used]
+        if coin < probability:
+            expert = self._target(expert, coin, probability)
             self._used += self._counting
         return expert
 
@@ -205,11 +206,12 @@ class LazyFixedShareLearner(LazyLearner):
         newest = finished + len(self._ahead) - 1
         path = [self._drawn(finished)]
         for number in range(finished, newest):
-            path.append(self._moved(number, path[-1]))
+            path.append(self._moved(number, path[-1], self._streams["move"].random()))
         self._ahead = np.array(path)
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._include(losses)
+        if self._round < self._last_decision:  # otherwise no draw follows
+            self._advance(losses[None])
         held = int(self._ahead[0]) if self._opens else self._action  # the path's position in the round of these losses
         self._held_loss += int(losses.item(held) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
         finished = self._round + 1
@@ -222,10 +224,7 @@ class LazyFixedShareLearner(LazyLearner):
         if self._lost(finished):
             self._draw(finished)  # the forward weights contain the step to the next round
         elif finished != self._horizon:
-            probability = self._planned_moves(self._round)[self._used]
-            if moving < probability:
-                self._move(self._target(self._action, moving, probability))
-                self._used += self._counting
+            self._move(self._moved(self._round, self._action, moving))
 
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
@@ -254,10 +253,6 @@ class LazyFixedShareLearner(LazyLearner):
     def _target(self, expert: int, coin: float, probability: float) -> int:
         """One of the others: given coin < probability, their ratio is uniform again."""
         return (expert + 1 + min(self._n - 2, int(coin / probability * (self._n - 1)))) % self._n
-
-    def _include(self, losses: FloatArray) -> None:
-        if self._round < self._last_decision:  # otherwise no draw follows
-            self._advance(losses[None])
 
     def _advance(self, rows: FloatArray) -> None:
         self._paths.advance(self._weights, whole_losses(rows) / LOSS_UNITS)  # exact: a power of two
@@ -340,12 +335,8 @@ class PathPrior(ABC):
         """Take in the losses of some rounds, each followed by one step of the chain. In place."""
 
     @abstractmethod
-    def law(self, weights: Any, time: int) -> FloatArray:
-        """Probabilities, up to a factor, of the state in the next round, as a flat array."""
-
     def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
-        """The state in the next round, with exactly the probabilities of `law`."""
-        return draw_weighted(uniforms, self.law(weights, time))
+        """The state in the next round, with exactly the probabilities that the weights give it."""
 
     @abstractmethod
     def moves(self, time: int, count: int) -> FloatArray:
@@ -369,10 +360,6 @@ class ConstantPaths(PathPrior):
 
     def advance(self, weights: Any, rows: FloatArray) -> None:
         weights += sum_quantised(rows)
-
-    def law(self, weights: Any, time: int) -> FloatArray:
-        """Exponential weights."""
-        return np.asarray(np.exp((weights.min() - weights) * (self.eta / LOSS_UNITS)))
 
     def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
         return draw_softmax(uniforms, self.eta / LOSS_UNITS, weights)
@@ -405,8 +392,8 @@ class MarkovPrior(PathPrior):
             np.multiply(weights, stay / total(weights), out=weights)
             np.add(weights, other, out=weights)
 
-    def law(self, weights: FloatArray, time: int) -> FloatArray:
-        return weights
+    def draw(self, uniforms: Uniforms, weights: FloatArray, time: int) -> int:
+        return draw_weighted(uniforms, weights)
 
     def moves(self, time: int, count: int) -> FloatArray:
         return np.full((count, 1), self.share)
@@ -449,9 +436,12 @@ class UniformPrior(PathPrior):
             weights[1:] = np.logaddexp(weights[1:], arrivals[:-1])
             weights -= np.max(weights)
 
+    def draw(self, uniforms: Uniforms, weights: FloatArray, time: int) -> int:
+        return draw_weighted(uniforms, self.law(weights, time))
+
     @np.errstate(all="ignore")
     def law(self, weights: FloatArray, time: int) -> FloatArray:
-        """e^F(j,c) G(rounds after the next one, S-c)."""
+        """e^F(j,c) G(rounds after the next one, S-c), up to a factor, as a flat array."""
         left = self._log_completions(np.asarray([self.rounds - time - 1]))[0]
         scores = (weights + left[::-1, None]).ravel()
         return np.asarray(np.exp(scores - np.maximum.reduce(scores)))

@@ -147,7 +147,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
 
         The first is E[regret; restarts <= S]: the regret counts as 0 where there are more.
         """
-        assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
+        assumptions: tuple[str, ...] = ("independent losses, at most S shifts of their distribution", "expectation")
         if self.problem.n == 1:
             return RegretBound(0.0, "0: one expert", assumptions)
         pieces, condition = _pieces(self.problem.switches), ""

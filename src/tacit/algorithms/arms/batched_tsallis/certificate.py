@@ -46,8 +46,7 @@ class BatchLoss(StepCost):
     @cached_property
     def lowered(self) -> float:
         """m: the baseline is at most 1/2 - m/(A p^q)."""
-        third = abs(float(self.release.law(0) @ (self.release.values - 0.5) ** 3))
-        return self.lowering * third * (2 - self.power) / (3 * (1 - self.power))
+        return self.lowering * self.release.skewness * (2 - self.power) / (3 * (1 - self.power))
 
     def admissible(self, eta: float) -> bool:
         """Tell whether no step of the analysis comes near -1, where u is infinite; proved on cells."""
