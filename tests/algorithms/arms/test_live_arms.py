@@ -137,11 +137,10 @@ def test_exponents_of_the_certificate_bound_those_of_draws() -> None:
     # One arm whose estimate is its mean: a round draws it above a distance d with this probability at least.
     counts = known.plays(1.0, (10**9, 10**9, 0), True) / 1e9
     for estimate in (0.1, 0.4, 0.7):
-        hope = stage.hope(estimate)
-        for place in (40, 80, 100):
-            above = estimate + stage.deviation * GAPS[place]
-            if above < 1:
-                assert np.exp(-np.interp(above, hope.kinks, hope.rates)) <= counts[place] + 1e-12
+        hope, places = stage.hope(estimate), np.array([40, 80, 100])
+        above = estimate + stage.deviation * GAPS[places]
+        drawn = np.exp(-np.interp(above, hope.kinks, hope.rates))
+        assert np.all((drawn <= counts[places] + 1e-12)[above < 1])
 
 
 @pytest.mark.parametrize("arms", [2, 20])
