@@ -4,6 +4,7 @@ Run: `python scripts/errata/bandit.py`.
 """
 
 import sys
+from dataclasses import replace
 from math import log, log2, pi, sqrt
 from pathlib import Path
 
@@ -68,7 +69,8 @@ def lemma_5_1() -> Numbers:
     product = sqrt(rounds) * sqrt(n) * entry
     problem = _ball_problem(n, rounds)
     zeta = diameter * sqrt(n) / rounds**0.25
-    plan = tacit.algorithms.BanditFW.calibrate(problem, epsilon=1.0, delta=0.0, zeta=zeta)
+    plan = tacit.algorithms.BanditFW.calibrate(problem, epsilon=1.0, delta=0.0)
+    plan = replace(plan, zeta=zeta)
     move = np.abs(np.full(n, 1 / sqrt(n)) * n / zeta * (problem.value_range[1] - problem.value_range[0])).sum()
     return {
         "printed l1 bound of a batch, T^{1/2} n L": sqrt(rounds) * n * lipschitz,
@@ -93,7 +95,8 @@ def _noise_ratio(delta: float) -> float:
     """The largest deviation of a sum, printed over needed, at the printed zeta."""
     problem = _ball_problem(2, 100_000)
     printed = tacit.algorithms.BanditFW.calibrate(problem, epsilon=1.0, delta=delta, calibration="paper")
-    needed = tacit.algorithms.BanditFW.calibrate(problem, epsilon=1.0, delta=delta, zeta=printed.zeta)
+    needed = tacit.algorithms.BanditFW.calibrate(problem, epsilon=1.0, delta=delta)
+    needed = replace(needed, zeta=printed.zeta)
     worst = [float(plan.mechanism.standard_deviations(plan.scale).max()) for plan in (printed, needed)]
     return worst[0] / worst[1]
 

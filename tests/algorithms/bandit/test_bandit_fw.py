@@ -137,7 +137,7 @@ class TestCalibration:
         here = float(plan.regret_bound)
         for zeta, eta in ((1.05, 1.0), (0.95, 1.0), (1.0, 1.05), (1.0, 0.95)):
             assert plan.certified.regret(plan.zeta * zeta, plan.eta * eta) > here
-        printed = planned(horizon=100_000, zeta=2**0.5 / 1e5**0.25, eta=1 / (2**0.5 * 1e5**0.75))
+        printed = replace(plan, zeta=2**0.5 / 1e5**0.25, eta=1 / (2**0.5 * 1e5**0.75))
         assert here < float(printed.regret_bound) < plan.trivial_regret
         assert not plan.vacuous
 
@@ -232,8 +232,8 @@ GOOD = {"zeta": 0.1, "eta": 0.1, "mechanism": Buffered(8), "privacy": 1.0}
         (lambda: planned(max_switches=5), "cannot promise a limit on switches"),
         (lambda: planned(horizon=8), "at least 9 rounds"),
         (lambda: planned(calibration="guess"), "'calibration' parameter"),
-        (lambda: planned(zeta=0.5), "'zeta' parameter of BanditFW must be below 0.5, the set's inner radius"),
-        (lambda: planned(baseline=1.5), "'baseline' parameter"),
+        (lambda: small(zeta=0.5), "'zeta' parameter of BanditFW must be below 0.5, the set's inner radius"),
+        (lambda: small(baseline=1.5), "'baseline' parameter"),
         (lambda: planned(nonsense=1), r"linear, rate, calibration\. Got 'nonsense' instead"),
         (lambda: small(zeta=0.0), "'zeta' parameter of BanditFW"),
         (lambda: small(eta=-1.0), "'eta' parameter of BanditFW"),

@@ -51,6 +51,7 @@ class ArmPlan(OptionPlan):
     released_streams: ClassVar[tuple[str, ...]] = ("noise",)
     released: ClassVar[str] = "every decision and every noisy batch mean"
     theorem: ClassVar[str] = "parallel composition: a round's feedback enters one noisy sum"
+    stated_numerics: ClassVar[str] = EXACT  # bits, integer sums, geometric noise: what runs is what is proved
 
     def _check_contract(self) -> None:
         super()._check_contract()
@@ -86,18 +87,15 @@ class ArmPlan(OptionPlan):
         return 1 / release.rate / release.steps_per_round
 
     @property
-    def stated_numerics(self) -> str:
-        """Bits, integer sums and geometric noise: what runs is what is proved."""
-        return EXACT
-
-    @property
     def curve(self) -> Curve:
         """Pure epsilon, or what the largest rate costs: delta would buy nothing where nothing is composed."""
         return Pure(min(self.epsilon, LARGEST_RATE * self.release().rounds_per_person))
 
-    def _enumerable(self, loud: dict[str, Any], own: dict[str, Any], rounds: int = 4) -> tuple[SmallInstance, ...]:
+    def _enumerable(
+        self, loud: dict[str, Any], own: dict[str, Any], rounds: int = 4, **size: Any
+    ) -> tuple[SmallInstance, ...]:
         """Two arms and few rounds, with loud parameters and with the plan's own privacy; real runs of the first."""
-        problem = replace(self.problem, n=2, horizon=rounds, delay=min(self.problem.delay, SMALL_DELAY))
+        problem = replace(self.problem, n=2, horizon=rounds, delay=min(self.problem.delay, SMALL_DELAY), **size)
         made = {"loud parameters": replace(self, problem=problem, **loud)}
         small = replace(self, problem=problem, **own)
         if small != made["loud parameters"]:

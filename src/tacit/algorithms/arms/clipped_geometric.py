@@ -97,6 +97,11 @@ class ClippedGeometric:
         """V, the largest mean of (f - 1/2)^2: that of a batch whose sum is 0."""
         return float(self.law(0) @ (self.values - 0.5) ** 2)
 
+    @cached_property
+    def skewness(self) -> float:
+        """M, the size of the mean of (f - 1/2)^3 of a batch whose sum is 0."""
+        return abs(float(self.law(0) @ (self.values - 0.5) ** 3))
+
     @property
     def spread(self) -> float:
         """B V, the number that enters the regret of a bandit learner: smaller is better."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import ceil, inf, log, sqrt
 from typing import ClassVar
 
@@ -72,6 +72,7 @@ class PhasedArms(ArmPlan):
     """
 
     _no_delay: ClassVar[str] = ""
+    certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
     first: int
     ratio: float = 1.5
     level: float = 3.0
@@ -84,10 +85,6 @@ class PhasedArms(ArmPlan):
         if self.problem.horizon is not None and played > self.problem.horizon:
             most = "horizon / n" if not self.problem.delay else "horizon / n - delay"
             raise invalid("PhasedArms", "first", f"at most {most}, so that each arm can be played", self.first)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return ("stochastic",)
 
     @cached_property
     def schedule(self) -> Phases:
@@ -158,15 +155,12 @@ class PhasedArms(ArmPlan):
         lengths = [shortest, *(length for length in FIRST_BATCHES if shortest < length <= longest)]
         start = bisect_left(lengths, max(24 * make(1, ratios[0]).scale, 24, delay / 100))
 
-        def probe(ratio: float) -> Callable[[int], tuple[float, int, float]]:
-            def certified(place: int) -> tuple[float, int, float]:
-                tried = make(lengths[place], ratio)
-                regret = inf if _exceeds(tried, target) else tried.schedule.regret(cells=FEW_GAPS)
-                return regret, tried.first, ratio
+        def probe(ratio: float, place: int) -> tuple[float, int, float]:
+            tried = make(lengths[place], ratio)
+            regret = inf if _exceeds(tried, target) else tried.schedule.regret(cells=FEW_GAPS)
+            return regret, tried.first, ratio
 
-            return certified
-
-        found = [_walk(probe(growth), min(start, len(lengths) - 1), len(lengths)) for growth in ratios]
+        found = [_walk(partial(probe, growth), min(start, len(lengths) - 1), len(lengths)) for growth in ratios]
         _, length, growth = min(found)
         plan = make(length, growth)
         if _exceeds(plan, target):
@@ -355,14 +349,9 @@ class Phases:
 
     @cached_property
     def precisions(self) -> FloatArray:
-        """1/(1/(4 m_i) + var/m_i^2): what batch i weighs, before weights are made to add up to 1."""
+        """1/(1/(4 m_i) + 2 b^2/m_i^2): what batch i weighs, before weights are made to add up to 1."""
         m = np.array(self.lengths, dtype=float)
-        return np.asarray(1 / (1 / (4 * m) + self.variance / m**2))
-
-    @property
-    def variance(self) -> float:
-        """That of the noise in a sum, at most."""
-        return self.scale**2 * 2
+        return np.asarray(1 / (1 / (4 * m) + self.scale**2 * 2 / m**2))
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:

@@ -202,9 +202,6 @@ class BanditFW(RunningSumPlan):
         problem: Bandit,
         target: Target,
         *,
-        zeta: float | None = None,
-        eta: float | None = None,
-        baseline: float | None = None,
         linear: bool = False,
         rate: str = "certified",
         calibration: str = "sensitivity",
@@ -227,26 +224,20 @@ class BanditFW(RunningSumPlan):
                 1.0,
                 LaplaceTree.best(steps) if pure else best_gaussian(steps),
                 privacy,
-                baseline,
-                linear,
+                linear=linear,
                 **target.contract,
             )
 
         plan = probe(rounds)
-        paper = paper_parameters(problem, rounds)
         if calibration == "paper":
-            if zeta is None and not paper[0] < reach(problem):
-                raise too_short(problem, rounds, paper[0], paper_enough(problem))
-            return _as_printed(
-                replace(plan, zeta=paper[0] if zeta is None else zeta, eta=paper[1] if eta is None else eta), target
-            )
-        if zeta is None:
-            zeta, best_eta = best_parameters(lambda horizon: probe(horizon).certified, rounds)
-            if rate == "practical":
-                zeta, best_eta = zeta * LINEAR_ZETA, best_eta * LINEAR_ETA
-        else:
-            best_eta = plan.certified.best_eta(check_positive("calibrate", "zeta", zeta))
-        return replace(plan, zeta=zeta, eta=best_eta if eta is None else eta)
+            zeta, eta = paper_parameters(problem, rounds)
+            if not zeta < reach(problem):
+                raise too_short(problem, rounds, zeta, paper_enough(problem))
+            return _as_printed(replace(plan, zeta=zeta, eta=eta), target)
+        zeta, eta = best_parameters(lambda horizon: probe(horizon).certified, rounds)
+        if rate == "practical":
+            zeta, eta = zeta * LINEAR_ZETA, eta * LINEAR_ETA
+        return replace(plan, zeta=zeta, eta=eta)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of eight batches at the plan's own privacy."""

@@ -10,11 +10,14 @@ import numpy as np
 
 from tacit import kernels
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.exact_draws import coin
 from tacit.noise.lattice import LOSS_UNITS, whole_losses
 from tacit.noise.randomness import Randomness
+from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts, Problem, Tracking
 from tacit.runtime.learner import OptionLearner
 from tacit.runtime.plan import OptionPlan
+from tacit.runtime.rate_search import Parameters
 from tacit.runtime.rounds import OPEN, Absent
 from tacit.runtime.small_instances import SMALL_DELAY, Attack, SmallInstance
 from tacit.runtime.state import fitting
@@ -214,7 +217,10 @@ class LazyLearner(ExpertLearner):
     Subclasses call `_begin_chain`, count `self._redraws`, and give `_advance` and `_play_whole`.
     """
 
-    def _begin_chain(self, batch: int, decisions: int, cap: int | None) -> None:
+    def _begin_chain(self, tuned: Parameters, decisions: int, randomness: Randomness) -> None:
+        eta, force, batch, cap = tuned
+        self._rate, self._stay = eta / LOSS_UNITS, 1 - force
+        self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
         per_block = max(1, min(1024, BLOCK_ENTRIES // self._n))
         self._block = batch * max(1, per_block // batch)
         if self._block * self._n > 64 * BLOCK_ENTRIES:
@@ -225,10 +231,17 @@ class LazyLearner(ExpertLearner):
         self._last_decision = decisions * batch
         self._cap = cap
         self._redraws = 0
+        self._held_loss = 0  # in the batch in hand
+        self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
 
-    @property
-    def _deciding(self) -> bool:
-        return self._cap is None or self._redraws < self._cap
+    def _lost(self, finished: int) -> bool:
+        """Toss the coin at the end of a batch, unless a cap was hit: whether a draw follows."""
+        capped = self._cap is not None and self._redraws >= self._cap
+        if finished % self._batch or finished > self._last_decision or capped:
+            return False
+        kept = coin(self._keep, self._stay, self._rate, self._held_loss)
+        self._held_loss = 0
+        return not kept
 
     def _run(self, rows: Rows) -> IntArray:
         actions = np.empty(len(rows), dtype=np.int64)

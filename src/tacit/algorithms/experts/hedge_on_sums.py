@@ -24,7 +24,7 @@ from tacit.losses.loss import clip_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import CubeTree, RunningSum
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords, unit_variance
-from tacit.noise.running_sums.running_sum import Grid, check_mechanism
+from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.problems import Experts
 from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
 from tacit.runtime.plan import Plan
@@ -133,9 +133,13 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
 
     @property
     def _lattice_cost(self) -> float:
-        """What the lattice adds; through a matrix a loss is off by at most `sums` times what a coordinate loses."""
+        """What the lattice adds: losses too small by less than a step, and weights off by rounded noise.
+
+        Roundings move every sum by at most B, so the logarithms of weights within 2 eta B. Through a matrix a loss is
+        off by at most `sums` times what a coordinate loses.
+        """
         if self.coordinates is None:
-            return lattice_regret(self.eta, self.rounds, self.mechanism, self.grid)
+            return self.rounds * (self.grid.lost + tilted_loss(2 * self.eta * self.grid.disturbance(self.mechanism)))
         off = self.coordinates.sums * self.grid.lost + self.coordinates.error
         moved = tilted_loss(2 * self.eta * self.coordinates.sums * self.grid.disturbance(self.mechanism))
         return self.rounds * (2 * off + self.eta * off * (1 + off) / 2 + moved)
@@ -298,14 +302,6 @@ def best_eta(n: int, rounds: int, mechanism: RunningSum, scale: float, delay: in
         return sqrt(max(LEAST_COMPLEXITY, log(n)) / spread)
     # Laplace moments exist below 1/scale only.
     return minimise(lambda eta: hedge_regret(eta, n, rounds, mechanism, scale, delay), 1e-9 / scale, 1 / scale, 1e-3)
-
-
-def lattice_regret(eta: float, rounds: int, mechanism: RunningSum, grid: Grid) -> float:
-    """What the lattice adds: losses too small by less than a step, and weights off by rounded noise.
-
-    Roundings move every sum by at most B, so the logarithms of weights within 2 eta B.
-    """
-    return rounds * (grid.lost + tilted_loss(2 * eta * grid.disturbance(mechanism)))
 
 
 def tilted_loss(spread: float) -> float:

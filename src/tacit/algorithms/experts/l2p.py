@@ -100,11 +100,6 @@ class L2P(ExpertPlan):
     def decisions(self) -> int:
         return tosses(self.rounds, self.batch)
 
-    @property
-    def constant(self) -> int:
-        """The coin's constant C in units of eta/2^24."""
-        return coin_constant(self.batch, self.slack)
-
     @cached_property
     def curve(self) -> Curve:
         tuned = Parameters(self.eta, self.force, self.batch)
@@ -184,27 +179,22 @@ class ExponentialWeights:
 
     def __init__(self, n: int, eta: float) -> None:
         self._rate = eta / LOSS_UNITS
-        self._total = np.zeros(n, dtype=np.int64)
-
-    @property
-    def total(self) -> IntArray:
-        """The cumulative losses. PRIVATE."""
-        return self._total
+        self.total = np.zeros(n, dtype=np.int64)  # the cumulative losses. PRIVATE.
 
     def absorb(self, feedback: IntArray) -> None:
-        self._total += feedback
+        self.total += feedback
 
     def log_ratio(self, decision: int, feedback: IntArray) -> int:
         return -feedback.item(decision)
 
     def sample(self, source: Uniforms) -> int:
-        return draw_softmax(source, self._rate, self._total)
+        return draw_softmax(source, self._rate, self.total)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"total": self._total.copy()}
+        return {"total": self.total.copy()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._total = np.array(fitting(self._total, state["total"]))
+        self.total = np.array(fitting(self.total, state["total"]))
 
 
 class ExactChains(TwoChains):
@@ -225,7 +215,7 @@ class ExactChains(TwoChains):
         )
         self._ratio = 0
         self._rate = plan.eta / LOSS_UNITS
-        self._most = plan.constant + plan.batch * LOSS_UNITS
+        self._most = coin_constant(plan.batch, plan.slack) + plan.batch * LOSS_UNITS
         self._stay, self._reference_stay = 1 - plan.force, 1 - plan.reference_force
 
     def absorb(self, feedback: IntArray) -> None:
@@ -300,14 +290,9 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
         wanted = wanted_rate(log(problem.n), rounds, batch, problem.delay)
         return weights_regret(problem, min(wanted, rate(force, batch)), batch, rounds)
 
-    best: tuple[float, float, int] | None = None
-    batch = 1
-    while batch < rounds:
-        force = minimise(partial(regret, batch=batch), batch / rounds, 0.99)
-        if best is None or regret(force, batch) < best[0]:
-            best = (regret(force, batch), force, batch)
-        batch *= 2
-    if best is None:
+    if rounds < 2:
         raise PrivacyError(f"Theorem 3.2 needs at least 2 rounds. Got {rounds} instead.")
-    _, force, batch = best
+    batches = [2**power for power in range((rounds - 1).bit_length())]  # below T
+    forces = [minimise(partial(regret, batch=batch), batch / rounds, 0.99) for batch in batches]
+    force, batch = min(zip(forces, batches, strict=True), key=lambda pair: regret(*pair))
     return min(wanted_rate(log(problem.n), rounds, batch, problem.delay), rate(force, batch)), force, batch

@@ -26,10 +26,9 @@ from tacit.accounting.curves import BoundedRange, Curve
 from tacit.accounting.guarantee import EXACT, Relation
 from tacit.accounting.lazy import CappedChain, LazyChain
 from tacit.algorithms.experts.expert_plan import ExpertPlan, LazyLearner
-from tacit.noise.exact_draws import COIN_MARGIN, coin, draw_softmax, first_lost
+from tacit.noise.exact_draws import COIN_MARGIN, draw_softmax, first_lost
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
-from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
 from tacit.runtime.rate_search import (
     Parameters,
@@ -147,23 +146,14 @@ class LazyExpertsLearner(LazyLearner):
 
     def __init__(self, plan: LazyExperts, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._rate = plan.eta / LOSS_UNITS
-        self._stay = 1 - plan.force
         self._relative = plan.relative
-        self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
-        self._begin_chain(plan.batch, plan.decisions, plan.max_switches)
+        self._begin_chain(plan._tuned, plan.decisions, randomness)
         self._total = np.zeros(self._n, dtype=np.int64)
-        self._held_loss = 0
-        self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
 
     def _absorb(self, losses: FloatArray) -> None:
         self._held_loss += self._add_units(losses, self._total, self._relative)
-        finished = self._round + 1
-        deciding = self._cap is None or self._redraws < self._cap
-        if finished % self._batch == 0 and finished <= self._last_decision and deciding:
-            if not coin(self._keep, self._stay, self._rate, self._held_loss):
-                self._draw()
-            self._held_loss = 0
+        if self._lost(self._round + 1):
+            self._draw()
 
     def _advance(self, rows: FloatArray) -> None:
         self._total += sum_quantised(rows)

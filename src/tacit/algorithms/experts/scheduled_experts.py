@@ -175,9 +175,6 @@ def deviation(problem: Experts, batch: int, rounds: int, confidence: float | Non
     return problem.width * sqrt(squares * -log1p(-confidence) / 2)
 
 
-def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int, extra: float = 0.0) -> Curve:
-    """The curve of draws from exponential weights that see a person's data.
-
-    `extra`: by how much more the log odds may differ, because the weights themselves are not exact.
-    """
-    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person + extra), draws)
+def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int) -> Curve:
+    """The curve of draws from exponential weights that see a person's data."""
+    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person), draws)

@@ -41,8 +41,6 @@ from tacit.validation import FloatArray, IntArray, check_integer, check_positive
 
 # Log weights are not let below this: far below what any draw meets, and no quotient overflows.
 _LEAST_LOG_WEIGHT = -690.0
-# By which share the weights of classes may miss the analysed ones: float64 adds less in 1e7 rounds.
-_WIDENING = 1e-9
 _WORTH = 1.01  # how many times epsilon/m a composed rate must be: otherwise the contract stays pure
 
 
@@ -177,13 +175,9 @@ class Responses(ArmPlan):
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two policies, two actions and three rounds, with a loud response and with the plan's own."""
-        problem = replace(self.problem, n=2, actions=2, horizon=3, delay=min(self.problem.delay, SMALL_DELAY))
-        turns = _turns(problem)
-        small = replace(self, problem=problem, eta=0.3, copies=turns if self.copies > 1 else 1)
-        loud = replace(small, epsilon=1.0, rate=laplace_rate(1.0, self.rounds_per_person), delta=0.0)
-        made = {"loud parameters": loud} | ({} if small == loud else {"own privacy": small})
-        counted = [SmallInstance("enumerated arms", f"{label}, N=K=2, T=3", plan) for label, plan in made.items()]
-        return (*counted, replace(counted[0], attack="frequencies of arms"))
+        own = {"eta": 0.3, "copies": 1 + SMALL_DELAY if self.copies > 1 else 1}
+        loud = {**own, "epsilon": 1.0, "rate": laplace_rate(1.0, self.rounds_per_person), "delta": 0.0}
+        return self._enumerable(loud, own, rounds=3, actions=2)
 
     def _learner(self, randomness: Randomness) -> ResponsesLearner:
         return ResponsesLearner(self, randomness)
@@ -204,7 +198,7 @@ class ResponsesLearner(AdvisedLearner, BitLearner):
         problem = plan.problem
         self._n, self._policies = problem.actions, problem.n
         self._response = plan.release()
-        self._rule = 0.0 if plan.late else plan.eta * plan.cost.skewness / 3
+        self._rule = 0.0 if plan.late else plan.eta * self._response.skewness / 3
         self._least = -self._response.overshoot
         self._highest = self._least if plan.late else 0.5
         self._scores = np.zeros((plan.copies, problem.n))
@@ -300,20 +294,12 @@ def _late_slope(problem: Policies, release: ClippedGeometric) -> float:
 class ResponseCost(StepCost):
     """What one round of exponential weights may cost in the analysis, by classes of policies that agree."""
 
-    @cached_property
-    def skewness(self) -> float:
-        """M, of the baseline 1/2 - M eta/(3 p): the costs of a loss of 0 and of 1 are then nearly the same."""
-        return abs(float(self.release.law(0) @ (self.release.values - 0.5) ** 3))
-
-    @property
-    def widening(self) -> float:
-        """What float64 adds to the weights."""
-        return _WIDENING
+    widening: ClassVar[float] = 1e-9  # by which weights may miss the analysed ones: float64 adds less in 1e7 rounds
 
     @cached_property
     def lowest(self) -> float:
         """The least of eta (f - b)/p: -f <= d, and eta (1/2 + d)/p - M (eta/p)^2/3 is largest at eta/p = 3 h/(2 M)."""
-        return -3 * (0.5 + self.release.overshoot) ** 2 / (4 * self.skewness)
+        return -3 * (0.5 + self.release.overshoot) ** 2 / (4 * self.release.skewness)
 
     def divergence(self, z: FloatArray) -> FloatArray:
         """Compute e^{-z} - 1 + z: never below it but for rounding."""
@@ -328,10 +314,10 @@ class ResponseCost(StepCost):
     @np.errstate(over="ignore")  # where p is 0 the baseline is the least response
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         scale = np.maximum(p / eta, 1e-300)
-        return scale, np.maximum(0.5 - self.skewness / (3 * scale), -self.release.overshoot)
+        return scale, np.maximum(0.5 - self.release.skewness / (3 * scale), -self.release.overshoot)
 
     def _kinks(self, eta: float) -> FloatArray:
-        return np.array([self.skewness * eta / (3 * (0.5 + self.release.overshoot))])
+        return np.array([self.release.skewness * eta / (3 * (0.5 + self.release.overshoot))])
 
 
 def _turns(problem: Policies) -> int:

@@ -28,7 +28,7 @@ from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.algorithms.experts.expert_plan import LazyLearner
 from tacit.algorithms.experts.lazy_experts import best_lazy, check_lazy, lazy_curve, lazy_regret, rounding_regret
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, path_complexity, refuse_max_switches
-from tacit.noise.exact_draws import coin, draw_softmax, draw_weighted, toss
+from tacit.noise.exact_draws import draw_softmax, draw_weighted, toss
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import hilbert_error
@@ -81,16 +81,13 @@ class LazyFixedShare(TrackingPlan):
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
     released: ClassVar[str] = "every decision and every redraw time"
     theorem: ClassVar[str] = "lazy chain over paths, composition of random draws"
+    certified_against: ClassVar[tuple[str, ...]] = ("stochastic", "oblivious")
 
     def _check_parameters(self) -> None:
         check_lazy(self.algorithm, self.eta, self.force, self.batch)
         check_choice(self.algorithm, "prior", self.prior, PRIORS)
         if self.max_redraws is not None:
             check_integer(self.algorithm, "max_redraws", self.max_redraws, at_least=0)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return ("stochastic", "oblivious")
 
     @property
     def decisions(self) -> int:
@@ -111,9 +108,12 @@ class LazyFixedShare(TrackingPlan):
         """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
         if self._error == 0:
             return EXACT
-        if self.prior == "uniform":
+        if self.prior == "uniform" or self.eta > LARGEST_ETA:
             return IDEALIZED
-        return numerics_of_weights(self.eta, self.curve, self._lazy_curve(0.0), self.delta, 2 * self._error)
+        ends = (self.curve, self._lazy_curve(0.0))
+        found, ideal = (renyi_epsilon(end.renyi, self.delta) if self.delta > 0 else end.pure() for end in ends)
+        added = found - ideal if isfinite(found) else 0.0  # an infinite epsilon has nothing to add to
+        return exact_up_to(max(added, 2 * self._error))
 
     @property
     def _error(self) -> float:
@@ -178,15 +178,10 @@ class LazyFixedShareLearner(LazyLearner):
     def __init__(self, plan: LazyFixedShare, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._paths = plan.paths
-        self._rate = plan.eta / LOSS_UNITS
-        self._stay = 1 - plan.force
-        self._keep, self._choice = (Uniforms.from_streams(randomness, name) for name in ("keep", "draw"))
-        self._begin_chain(plan.batch, plan.decisions, plan.max_redraws)
+        self._begin_chain(plan._tuned, plan.decisions, randomness)
         self._moves = (-1, np.zeros((0, 1)))  # the block that the planned moves were computed for
         self._weights = self._paths.initial()
-        self._held_loss = 0
         self._used = 0  # switches of the held path; never released
-        self._action = Uniforms.from_streams(randomness, "start").integer(self._n)
         # With a delay: the held path's positions from the oldest round whose losses are to come, on to the newest.
         self._ahead = np.full(1, self._action)
         self._opens = self._delay > 0
@@ -194,14 +189,15 @@ class LazyFixedShareLearner(LazyLearner):
 
     def _at_opening(self, number: int) -> None:
         if number >= self._round + len(self._ahead):
-            self._ahead = np.append(self._ahead, self._moved(number - 1, int(self._ahead[-1])))
+            coin = self._streams["move"].random()
+            self._ahead = np.append(self._ahead, self._moved(number - 1, int(self._ahead[-1]), coin))
         self._move(int(self._ahead[number - self._round]))
 
-    def _moved(self, number: int, expert: int) -> int:
+    def _moved(self, number: int, expert: int, coin: float) -> int:
         """Where a path stands in the round after this one, by a move that no data decides."""
-        moving, probability = self._streams["move"].random(), self._planned_moves(number)[self._used]
-        if moving < probability:
-            expert = self._target(expert, moving, probability)
+        probability = self._planned_moves(number)[self._used]
+        if coin < probability:
+            expert = self._target(expert, coin, probability)
             self._used += self._counting
         return expert
 
@@ -210,11 +206,12 @@ class LazyFixedShareLearner(LazyLearner):
         newest = finished + len(self._ahead) - 1
         path = [self._drawn(finished)]
         for number in range(finished, newest):
-            path.append(self._moved(number, path[-1]))
+            path.append(self._moved(number, path[-1], self._streams["move"].random()))
         self._ahead = np.array(path)
 
     def _absorb(self, losses: FloatArray) -> None:
-        self._include(losses)
+        if self._round < self._last_decision:  # otherwise no draw follows
+            self._advance(losses[None])
         held = int(self._ahead[0]) if self._opens else self._action  # the path's position in the round of these losses
         self._held_loss += int(losses.item(held) * LOSS_UNITS) - int(self._best * LOSS_UNITS)
         finished = self._round + 1
@@ -227,18 +224,7 @@ class LazyFixedShareLearner(LazyLearner):
         if self._lost(finished):
             self._draw(finished)  # the forward weights contain the step to the next round
         elif finished != self._horizon:
-            probability = self._planned_moves(self._round)[self._used]
-            if moving < probability:
-                self._move(self._target(self._action, moving, probability))
-                self._used += self._counting
-
-    def _lost(self, finished: int) -> bool:
-        """Toss the coin at the end of a batch: whether a new path is drawn."""
-        if finished % self._batch or finished > self._last_decision or not self._deciding:
-            return False
-        kept = coin(self._keep, self._stay, self._rate, self._held_loss)
-        self._held_loss = 0
-        return not kept
+            self._move(self._moved(self._round, self._action, moving))
 
     def _consistent(self) -> bool:
         used = 0 <= self._used < max(1, len(self._weights) if self._counting else 1)
@@ -267,10 +253,6 @@ class LazyFixedShareLearner(LazyLearner):
     def _target(self, expert: int, coin: float, probability: float) -> int:
         """One of the others: given coin < probability, their ratio is uniform again."""
         return (expert + 1 + min(self._n - 2, int(coin / probability * (self._n - 1)))) % self._n
-
-    def _include(self, losses: FloatArray) -> None:
-        if self._round < self._last_decision:  # otherwise no draw follows
-            self._advance(losses[None])
 
     def _advance(self, rows: FloatArray) -> None:
         self._paths.advance(self._weights, whole_losses(rows) / LOSS_UNITS)  # exact: a power of two
@@ -353,12 +335,8 @@ class PathPrior(ABC):
         """Take in the losses of some rounds, each followed by one step of the chain. In place."""
 
     @abstractmethod
-    def law(self, weights: Any, time: int) -> FloatArray:
-        """Probabilities, up to a factor, of the state in the next round, as a flat array."""
-
     def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
-        """The state in the next round, with exactly the probabilities of `law`."""
-        return draw_weighted(uniforms, self.law(weights, time))
+        """The state in the next round, with exactly the probabilities that the weights give it."""
 
     @abstractmethod
     def moves(self, time: int, count: int) -> FloatArray:
@@ -382,10 +360,6 @@ class ConstantPaths(PathPrior):
 
     def advance(self, weights: Any, rows: FloatArray) -> None:
         weights += sum_quantised(rows)
-
-    def law(self, weights: Any, time: int) -> FloatArray:
-        """Exponential weights."""
-        return np.asarray(np.exp((weights.min() - weights) * (self.eta / LOSS_UNITS)))
 
     def draw(self, uniforms: Uniforms, weights: Any, time: int) -> int:
         return draw_softmax(uniforms, self.eta / LOSS_UNITS, weights)
@@ -418,8 +392,8 @@ class MarkovPrior(PathPrior):
             np.multiply(weights, stay / total(weights), out=weights)
             np.add(weights, other, out=weights)
 
-    def law(self, weights: FloatArray, time: int) -> FloatArray:
-        return weights
+    def draw(self, uniforms: Uniforms, weights: FloatArray, time: int) -> int:
+        return draw_weighted(uniforms, weights)
 
     def moves(self, time: int, count: int) -> FloatArray:
         return np.full((count, 1), self.share)
@@ -462,9 +436,12 @@ class UniformPrior(PathPrior):
             weights[1:] = np.logaddexp(weights[1:], arrivals[:-1])
             weights -= np.max(weights)
 
+    def draw(self, uniforms: Uniforms, weights: FloatArray, time: int) -> int:
+        return draw_weighted(uniforms, self.law(weights, time))
+
     @np.errstate(all="ignore")
     def law(self, weights: FloatArray, time: int) -> FloatArray:
-        """e^F(j,c) G(rounds after the next one, S-c)."""
+        """e^F(j,c) G(rounds after the next one, S-c), up to a factor, as a flat array."""
         left = self._log_completions(np.asarray([self.rounds - time - 1]))[0]
         scores = (weights + left[::-1, None]).ravel()
         return np.asarray(np.exp(scores - np.maximum.reduce(scores)))
@@ -499,12 +476,3 @@ def path_prior(name: str, n: int, rounds: int, switches: int, eta: float) -> Pat
     """The prior of that name; without switches all of them are one."""
     kind = PRIORS[name] if switches and n > 1 else ConstantPaths
     return kind(n, rounds, switches, eta)
-
-
-def numerics_of_weights(eta: float, curve: Curve, ideal: Curve, delta: float, least: float) -> str:
-    """Exact up to what the errors of the weights add to epsilon, at least `least`, by Renyi divergences."""
-    if eta > LARGEST_ETA:
-        return IDEALIZED
-    with_errors, without = (renyi_epsilon(each.renyi, delta) if delta > 0 else each.pure() for each in (curve, ideal))
-    added = with_errors - without if isfinite(with_errors) else 0.0  # an infinite epsilon has nothing to add to
-    return exact_up_to(max(added, least))

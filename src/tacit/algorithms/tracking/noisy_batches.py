@@ -49,11 +49,6 @@ class BatchNoise:
         """Of one coordinate."""
         return self.scale**2 * unit_variance(self.kind, self.n)
 
-    @property
-    def largest_rate(self) -> float:
-        """Below it the moment generating function exists."""
-        return 1 / self.scale if self.kind == "laplace" else inf
-
     def cost(self, rate: float) -> float:
         """Ln E e^{rate z}/rate."""
         if self.kind != "laplace":

@@ -147,23 +147,19 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
 
         The first is E[regret; restarts <= S]: the regret counts as 0 where there are more.
         """
-        assumptions = ("independent losses, at most S shifts of their distribution", "expectation")
+        assumptions: tuple[str, ...] = ("independent losses, at most S shifts of their distribution", "expectation")
         if self.problem.n == 1:
             return RegretBound(0.0, "0: one expert", assumptions)
+        pieces, condition = _pieces(self.problem.switches), ""
+        formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units, P = 2S + 1"
         if self.margin < certified_margin(self.detector, self.slope) * (1 - 1e-9):
-            value = expected_stretches_regret(self.detector, self.slope, self.margin, 2 * self.problem.switches + 1)
-            formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units, P = 2S + 1"
-            after = "regret_after(restarts) certifies any finished run"
-            return RegretBound(
-                self.problem.width * value,
-                formula,
-                ("any losses", "E[regret; restarts <= S], not a conditional expectation", after),
-                "there are at most S restarts",
-            )
-        value = expected_stretches_regret(self.detector, self.slope, self.margin, _pieces(self.problem.switches))
-        formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units"
-        formula += ", P = 2S + 1 + fa (S+1)/(1-fa)"
-        return RegretBound(self.problem.width * value, formula, assumptions)
+            pieces, condition = 2 * self.problem.switches + 1, "there are at most S restarts"
+            conditional = "E[regret; restarts <= S], not a conditional expectation"
+            assumptions = ("any losses", conditional, "regret_after(restarts) certifies any finished run")
+        else:
+            formula += " + fa (S+1)/(1-fa)"
+        value = expected_stretches_regret(self.detector, self.slope, self.margin, pieces)
+        return RegretBound(self.problem.width * value, formula, assumptions, condition)
 
     def regret_after(self, restarts: int) -> float:
         """Bound the dynamic regret of a finished run with this many restarts, up to probability 1/T.

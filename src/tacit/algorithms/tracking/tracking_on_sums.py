@@ -140,8 +140,7 @@ class TrackingOnSums(BatchPlan):
         return {"practical blocks": self._with_block(longer)}
 
     def _with_block(self, block: int) -> TrackingOnSums:
-        bases = ((*best_rates(self.problem, kind, block, self.law), kind) for kind in BASES)
-        _, eta, mix, base = min(bases)
+        _, eta, mix, base = best_base(self.problem, block, self.law)
         return replace(self, block=block, eta=eta, mix=mix, base=base)
 
     @property
@@ -149,25 +148,15 @@ class TrackingOnSums(BatchPlan):
         return float(batches(self.rounds, self.block) - 1)
 
     @classmethod
-    def _calibrate(
-        cls, problem: Experts, target: Target, *, block: int | None = None, base: str | None = None
-    ) -> TrackingOnSums:
+    def _calibrate(cls, problem: Experts, target: Target, *, block: int | None = None) -> TrackingOnSums:
         refuse_max_switches(cls.__name__, target, "every block may switch")
         move = LossRecords(problem.n, target.relation.sides).move("cube")
         scale = target.rounds_per_person * move / target.epsilon * ROUND_UP**3
         noise = BatchNoise("cube", scale, problem.n)
-        if base is not None:
-            check_choice(cls.__name__, "base", base, BASES)
-        bases = BASES if base is None else (base,)
-
-        def cost(length: int) -> float:
-            return min(best_rates(problem, kind, length, noise)[0] for kind in bases)
-
-        length = (
-            best_length(problem.horizon or 1, cost) if block is None else check_integer(cls.__name__, "block", block)
-        )
-        _, eta, mix, chosen = min((*best_rates(problem, kind, length, noise), kind) for kind in bases)
-        return cls(problem, eta, mix, scale, length, chosen, **{**target.contract, "delta": 0.0})
+        if block is None:
+            block = best_length(problem.horizon or 1, lambda length: best_base(problem, length, noise)[0])
+        _, eta, mix, base = best_base(problem, check_integer(cls.__name__, "block", block), noise)
+        return cls(problem, eta, mix, scale, block, base, **{**target.contract, "delta": 0.0})
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         return self._shortened(block=min(2, self.block))
@@ -317,6 +306,11 @@ def best_rates(problem: Experts, base: str, block: int, noise: BatchNoise) -> tu
         mix = _below(2 / block, lambda rate: insured_on_means(cost, problem, rate, block, noise))
         found.append((insured_on_means(cost, problem, mix, block, noise), eta, mix))
     return min(found, default=(inf, 1.0, 1.0))
+
+
+def best_base(problem: Experts, block: int, noise: BatchNoise) -> tuple[float, float, float, str]:
+    """(certified regret, eta, mix, base) of the best certificate at this length of a block."""
+    return min((*best_rates(problem, base, block, noise), base) for base in BASES)
 
 
 def _below(limit: float, cost: Callable[[float], float]) -> float:

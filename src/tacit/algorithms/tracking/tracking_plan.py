@@ -35,6 +35,7 @@ class SelectionPlan(ExpertPlan):
     epsilon: float
     delta: float = field(default=0.0, kw_only=True)
     stated_numerics: ClassVar[str] = EXACT
+    certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     def _check_contract(self) -> None:
         super()._check_contract()
@@ -44,10 +45,6 @@ class SelectionPlan(ExpertPlan):
     def curve(self) -> Curve:
         """Pure privacy; one expert leaks nothing."""
         return Pure(0.0 if self.problem.n == 1 else self.epsilon)
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return ("stochastic",)
 
 
 def refuse_max_switches(algorithm: str, target: Target, reason: str) -> None:

@@ -12,7 +12,7 @@ Tsallis-INF (Zimmert and Seldin, 2021) with any power q of the entropy, on batch
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -193,15 +193,12 @@ class BatchedTsallisLearner(ArmLearner):
 
 def _releases(problem: Arms, target: Target, missing: float | str) -> list[ClippedGeometric]:
     """The lengths worth trying, as few as the limit on switches allows."""
-    rounds, delay = problem.horizon or 1, problem.delay
-
-    def make(length: int) -> ClippedGeometric:
-        return release_of(problem, target, missing, length)
-
+    rounds = problem.horizon or 1
     fewest = 1 if target.max_switches is None else -(-rounds // (target.max_switches + 1))
     if fewest > LARGEST_BATCH:
         raise PrivacyError(
             f"BatchedTsallis needs batches of {fewest} rounds to switch {target.max_switches} times at most, and "
             f"{LARGEST_BATCH} are allowed."
         )
-    return best_batches(make, min(fewest, rounds), min(rounds, LARGEST_BATCH), delay)
+    make = partial(release_of, problem, target, missing)
+    return best_batches(make, min(fewest, rounds), min(rounds, LARGEST_BATCH), problem.delay)

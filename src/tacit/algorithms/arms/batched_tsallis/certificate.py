@@ -46,8 +46,7 @@ class BatchLoss(StepCost):
     @cached_property
     def lowered(self) -> float:
         """m: the baseline is at most 1/2 - m/(A p^q)."""
-        third = abs(float(self.release.law(0) @ (self.release.values - 0.5) ** 3))
-        return self.lowering * third * (2 - self.power) / (3 * (1 - self.power))
+        return self.lowering * self.release.skewness * (2 - self.power) / (3 * (1 - self.power))
 
     def admissible(self, eta: float) -> bool:
         """Tell whether no step of the analysis comes near -1, where u is infinite; proved on cells."""
@@ -63,12 +62,11 @@ class BatchLoss(StepCost):
         scales = np.array([m / high, (high - root) / (2 * kappa), (high + root) / (2 * kappa)])
         return np.asarray((scales * eta * (1 - self.power) / self.power) ** (1 / self.power))
 
-    @np.errstate(over="ignore")  # where p is 0 the baseline is the least release
+    @np.errstate(over="ignore")  # where p is 0, minus infinity is below the least baseline
     def _baseline(self, eta: float, p: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A p^q and the baseline c(p), which rises with p."""
         scale = np.maximum(self.power / (eta * (1 - self.power)) * p**self.power, 1e-300)
-        with np.errstate(over="ignore"):  # minus infinity is below the least baseline too
-            c = np.minimum(0.5 - self.lowered / scale, self.kappa * scale - self.release.overshoot)
+        c = np.minimum(0.5 - self.lowered / scale, self.kappa * scale - self.release.overshoot)
         return scale, np.maximum(c, -self.release.overshoot)
 
     def _deepest(self, eta: float, low: FloatArray, high: FloatArray) -> float:

@@ -64,11 +64,6 @@ class Noise:
             third += self.factor**3 * np.sqrt(second * fourth)
         return variance, third
 
-    @property
-    def largest_slope(self) -> float:
-        """Below it the moment generating function is finite."""
-        return self.rate / self.factor
-
     def exponent(self, slopes: FloatArray) -> FloatArray:
         """nu: the logarithm of the moment generating function, exactly."""
         return np.asarray(-np.log1p(-((np.sinh(slopes * self.factor / 2) / np.sinh(self.rate / 2)) ** 2)))
@@ -87,7 +82,7 @@ class Stage:
     @cached_property
     def slopes(self) -> FloatArray:
         """The grid of s, from a small part of what a sub-Gaussian estimate uses to the end of the noise's moments."""
-        top = min(0.999 * self.noise.largest_slope, 30.0) / float(self.tilts.max())
+        top = min(0.999 * (self.noise.rate / self.noise.factor), 30.0) / float(self.tilts.max())
         bottom = min(0.05 / self.deviation, top / 4)
         return np.geomspace(bottom, top, 2 + ceil(np.log(top / bottom) / np.log(SLOPE_RATIO)))
 
@@ -134,10 +129,6 @@ class Hope:
 
     kinks: FloatArray  # x
     rates: FloatArray  # heat times Lambda at the kinks
-
-    def exponent(self, points: FloatArray) -> FloatArray:
-        """Heat times Lambda."""
-        return np.asarray(np.interp(points, self.kinks, self.rates))
 
     def lines(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The exponent and its slope at points above the first kink; beyond the last one nothing is drawn."""

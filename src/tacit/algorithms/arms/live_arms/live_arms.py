@@ -67,6 +67,7 @@ class LiveArms(ArmPlan):
     _no_delay: ClassVar[str] = ""
     _by_rule: ClassVar[bool] = True  # more noise may certify less regret, and has more of it
     _any_horizon: ClassVar[bool] = True
+    certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
     released: ClassVar[str] = "every decision, every share and every noisy block sum"
     first: int
     mean_at_most: float = field(default=1.0, kw_only=True)
@@ -83,21 +84,11 @@ class LiveArms(ArmPlan):
         if problem.horizon is not None and problem.n * self.first + problem.delay > problem.horizon:
             raise invalid(owner, "first", "at most (horizon - delay) / n, so that first blocks come back", self.first)
 
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return ("stochastic",)
-
-    @cached_property
-    def block_noise(self) -> Noise:
-        """The noise of a block's sum of rewards."""
-        release = self.release()
-        return Noise(1 / release.steps_per_round, release.rate)
-
     @cached_property
     def blocks(self) -> Blocks:
         """The blocks of an arm, and what is known of them before any data."""
-        largest = min(self.mean_at_most, 0.5)
-        return Blocks(self.first, self.block_noise, largest * (1 - largest))
+        release, largest = self.release(), min(self.mean_at_most, 0.5)
+        return Blocks(self.first, Noise(1 / release.steps_per_round, release.rate), largest * (1 - largest))
 
     @property
     def _reference(self) -> int:
@@ -164,7 +155,7 @@ class LiveArms(ArmPlan):
         if target.confidence is not None:
             raise PrivacyError("LiveArms has no bound for a single run: leave 'confidence' out.")
         contract = {**pure(target), "missing": missing, "mean_at_most": mean_at_most}
-        unit = cls(_endless(problem), target.epsilon, 1, **contract).scale
+        unit = cls(replace(problem, horizon=None, adversary="stochastic"), target.epsilon, 1, **contract).scale
         first = max(LEAST, ceil(FIRST * unit / mean_at_most), ceil(problem.delay / (2 * problem.n)))
         if problem.horizon is not None:
             most = (problem.horizon - problem.delay) // problem.n
@@ -203,10 +194,6 @@ class LiveArms(ArmPlan):
 
     def _learner(self, randomness: Randomness) -> LiveArmsLearner:
         return LiveArmsLearner(self, randomness)
-
-
-def _endless(problem: Arms) -> Arms:
-    return Arms(n=problem.n, horizon=None, delay=problem.delay, loss_range=problem.loss_range, adversary="stochastic")
 
 
 class LiveArmsLearner(BitLearner):
@@ -287,11 +274,8 @@ class LiveArmsLearner(BitLearner):
 
     def _rewards(self) -> FloatArray:
         """X of each arm."""
-        weights = np.array([self._weight(int(done)) for done in self._done])
+        weights = np.array([self._blocks.stage(done).deviation ** -2 if done else 0.0 for done in self._done.tolist()])
         return np.where(weights > 0, self._sums / np.maximum(weights, 1e-300), np.nan)
-
-    def _weight(self, done: int) -> float:
-        return self._blocks.stage(done).deviation ** -2 if done else 0.0
 
     def _current_shares(self) -> FloatArray:
         """p: who has the largest draw, after the turns."""

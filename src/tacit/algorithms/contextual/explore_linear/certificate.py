@@ -86,13 +86,14 @@ class Certificate:
 
     def round_cost(self, explore: int, phase: Phase, ridges: FloatArray) -> FloatArray:
         """What a round of the phase costs at most in expectation, for each ridge."""
-        n, d, m, L, terms = self.problem.n, self.problem.dimension, explore, ridges, self._terms(explore, phase, ridges)
+        n, d, m, L = self.problem.n, self.problem.dimension, explore, ridges
+        variances, bias, failure = self._terms(explore, phase, ridges)
         longest = m / n + np.sqrt(m) / 2 + self.lattice.cross_noise * np.sqrt(d * n)  # E max_a |C_a|
         rounded = np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / L * longest
-        spread = np.min([_width(way, n - 1, n, L) * np.sqrt(B) for way, B in enumerate(terms.variances)], axis=0)
-        return np.asarray(np.minimum(self._gap, spread + terms.bias + rounded) + terms.failure * self._gap)
+        spread = np.min([_width(way, n - 1, n, L) * np.sqrt(B) for way, B in enumerate(variances)], axis=0)
+        return np.asarray(np.minimum(self._gap, spread + bias + rounded) + failure * self._gap)
 
-    def _terms(self, m: int, phase: Phase, L: FloatArray) -> _Terms:
+    def _terms(self, m: int, phase: Phase, L: FloatArray) -> tuple[list[FloatArray], FloatArray, float]:
         """B for both ways, b with what is not linear, and eta."""
         n, d, R = self.problem.n, self.problem.dimension, self.problem.radius * self._answered
         nu = self.spectral(m, phase)
@@ -105,7 +106,7 @@ class Certificate:
         crooked = self._crooked() * (2 + np.sqrt(2.0 * n) * (1 + 1 / L) * (1 + 1 / (1 + L)))
         quotients = [tau / L] + ([np.maximum(tau, v * U) / L] if self.rounds_per_person == 1 else [])
         variances = [fac * d * np.minimum(_psi(v, q), np.maximum(v, q) * share) for q in quotients]
-        return _Terms(tuple(variances), b + crooked, eta)
+        return variances, b + crooked, eta
 
     def _crooked(self) -> float:
         """Xi: how far expected losses may be from linear ones, with what quantising features and losses adds."""
@@ -167,10 +168,10 @@ class Certificate:
         # Noise of d K coordinates is longer than this with probability below e^{-50}.
         longest = explore / 2 + self.lattice.cross_noise * (np.sqrt(d * n) + 10)
         rounded = float(np.sqrt(d) * 2.0 ** (1 - weight_bits(d)) * n / ridge * longest)
-        terms, made = self._terms(explore, phase, np.array([ridge])), []
-        for way, B in enumerate(terms.variances):
-            cost = _width(way, n - 1, n, ridge) * float(B[0]) ** 0.5 + float(terms.bias[0]) + terms.failure
-            made.append((cost, (float(B[0]), float(terms.bias[0]) + rounded, terms.failure + 1e-20, way, ridge)))
+        (variances, bias, failure), made = self._terms(explore, phase, np.array([ridge])), []
+        for way, B in enumerate(variances):
+            cost = _width(way, n - 1, n, ridge) * float(B[0]) ** 0.5 + float(bias[0]) + failure
+            made.append((cost, (float(B[0]), float(bias[0]) + rounded, failure + 1e-20, way, ridge)))
         return min(made)[1]
 
     def best_ridges(self, explore: int) -> tuple[float, tuple[float, ...]]:
@@ -225,13 +226,6 @@ class Joint:
                 explored = self.explored / n * ((k + close) * near + far * gap)
                 worst = max(worst, explored + float(self.rounds @ np.maximum(biased, unbiased)))
         return worst
-
-
-@dataclass(frozen=True)
-class _Terms:
-    variances: tuple[FloatArray, ...]
-    bias: FloatArray
-    failure: float
 
 
 def _width(way: int, others: int, n: int, L: Any) -> Any:

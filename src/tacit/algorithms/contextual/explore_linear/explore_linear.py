@@ -84,6 +84,7 @@ class ExploreLinear(OptionPlan):
     _takes: ClassVar[type[Problem]] = ContextualArms
     _no_delay: ClassVar[str] = ""
     released_streams: ClassVar[tuple[str, ...]] = ("coins", "noise")
+    certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     def _check_parameters(self) -> None:
         check_positive("ExploreLinear", "mu", self.mu)
@@ -151,10 +152,6 @@ class ExploreLinear(OptionPlan):
     def _public(self) -> bool:
         return self.problem.features == "public"
 
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return ("stochastic",)
-
     @cached_property
     def regret_bound(self) -> RegretBound:
         """Exploration, then what each phase's model costs."""
@@ -207,14 +204,10 @@ class ExploreLinear(OptionPlan):
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two actions, two features and few rounds: every coin and neighbour of extreme records is tried."""
         delay = min(self.problem.delay, SMALL_DELAY)
-        size: dict[str, Any] = {
-            "n": 2,
-            "dimension": min(2, self.problem.dimension),
-            "horizon": 6 + delay,
-            "delay": delay,
-        }
+        dimension = min(2, self.problem.dimension)
+        problem = replace(self.problem, n=2, dimension=dimension, horizon=6 + delay, delay=delay)
         ridges = (1.0,) * len(tuple(phases(2, 6 + delay, delay)))
-        small = replace(self, problem=replace(self.problem, **size), explore=2, ridges=ridges)
+        small = replace(self, problem=problem, explore=2, ridges=ridges)
         return (SmallInstance("moved sums", f"own privacy, K=2, T={6 + delay}", small),)
 
     def _learner(self, randomness: Randomness) -> ExploreLinearLearner:
