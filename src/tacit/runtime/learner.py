@@ -418,17 +418,14 @@ class Learner(ABC):
         parts = []
         for first, last in pairwise(borders):
             if absent[first]:
-                parts += [self._missed() for _ in range(first, last)]
+                for _ in range(first, last):
+                    parts.append(np.asarray(self._decision())[None])
+                    self._finish(self._nothing())
             else:
                 self._first_row, self._absent = first, None
                 parts.append(self._run(rows[first:last]))
         self._first_row = 0
         return np.concatenate(parts)
-
-    def _missed(self) -> Any:
-        action = np.asarray(self._decision())[None]
-        self._finish(self._nothing())
-        return action
 
     def _run_behind(self, rows: Any, absent: Absent | None) -> Any:
         """Play with a delay where decisions depend on feedback only: as without delay, some rounds behind.
@@ -703,14 +700,11 @@ class Learner(ABC):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._private:
-            self._refuse_copies()
+            raise ProtocolError(
+                f"A secret {self.plan.algorithm} learner cannot be copied or pickled, because its noise would be used "
+                "twice: save its state_dict() and continue with plan.restore(state), which draws fresh noise."
+            )
         return super().__reduce_ex__(protocol)
-
-    def _refuse_copies(self) -> NoReturn:
-        raise ProtocolError(
-            f"A secret {self.plan.algorithm} learner cannot be copied or pickled, because its noise would be used "
-            "twice: save its state_dict() and continue with plan.restore(state), which draws fresh noise."
-        )
 
 
 class OptionLearner(Learner):
