@@ -151,7 +151,9 @@ class Sealed(Randomness):
             rows: all that is absorbed in it, in order.
             state: the learner's state before it (empty: there is none).
         """
-        return SealedBatch(self._named(b"batch", plan.encode(), learner, b"%d" % first, _digest(rows), _digest(state)))
+        return SealedBatch(
+            self._named(b"batch", plan.encode(), learner, b"%d" % first, _hash(b"", rows), _hash(b"", state))
+        )
 
     def tag(self, *parts: bytes) -> bytes:
         """Give a code of 16 bytes which nobody without the key can make for other parts: states carry it."""
@@ -333,10 +335,6 @@ def _bytes(owner: str, name: str) -> bytes:
 
 def _unbound() -> InvalidInput:
     return InvalidInput("A sealed source draws for one batch of one learner at a time: tacit.spark.decide begins them.")
-
-
-def _digest(message: bytes) -> bytes:
-    return hashlib.blake2b(message, digest_size=32).digest()
 
 
 def _hash(key: bytes, message: bytes) -> bytes:
