@@ -34,7 +34,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from tacit.validation import FloatArray
 
-_FAR = 700.0  # e to this power is a float
+_FAR = 700.0  # e to this power is a float; exponents above it belong to sums without terms
 
 
 class Pair(NamedTuple):
@@ -255,8 +255,6 @@ def _power(turn: Complexes, factors: Sequence[tuple[int, float]], shift: Complex
 _NARROWEST, _WIDEST = 1e-9, 4.0
 # The largest tilt of a step: it still goes down with a probability that a float knows well.
 _STEEPEST = 3.0
-# Exponents above this belong to sums without terms.
-_LARGEST = 700.0
 # No profile is looked up farther out: it falls.
 _FARTHEST = 1e9
 
@@ -305,12 +303,12 @@ class SmoothedWalk:
         over = epsilon - (self._first + cell) * a
         at = cell.astype(np.int64) + 1
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            above = np.exp(np.minimum(theta * over, _LARGEST)) * self._above[at]
-            value = above - np.exp(np.minimum((theta + 1) * over, _LARGEST)) * self._less[at]
+            above = np.exp(np.minimum(theta * over, _FAR)) * self._above[at]
+            value = above - np.exp(np.minimum((theta + 1) * over, _FAR)) * self._less[at]
             # The difference of the two sums has lost digits of the first: they are added.
             value = np.maximum(value, 0.0) + 128 * UNIT * above
             value += np.exp(-(kappa - 0.5 - theta) * over) * self._below[at]
-            value += np.exp(np.minimum((theta + kappa + 0.5) * over, _LARGEST)) * self._bend[at] / (2 * kappa)
+            value += np.exp(np.minimum((theta + kappa + 0.5) * over, _FAR)) * self._bend[at] / (2 * kappa)
             found = np.exp(self._log_scale - theta * epsilon) * (value * (1 + 1e-12) + TAIL)
         return np.where(found <= 1.0, found, 1.0)
 

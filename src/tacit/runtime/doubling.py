@@ -248,8 +248,8 @@ class DoublingLearner(Learner):
         return int(FIRST_EPOCH * (2**self._index - 1))
 
     @property
-    def _shows(self) -> bool:
-        return self._inner._shows
+    def shows_decisions(self) -> bool:
+        return self._inner.shows_decisions
 
     _decision = _of_epoch("_decision")
     _check = _of_epoch("_check")
