@@ -284,11 +284,6 @@ class Stream(np.random.Generator):
         self.private = True
         _SECRET.add(self)
 
-    def unseal(self) -> None:
-        """Continue under a fresh key of the operating system, whatever this stream was made from."""
-        self._sealed = None
-        self.renew()
-
     def __reduce__(self) -> Any:
         if self.private:
             raise InvalidInput("Secret noise cannot be copied or pickled, because it would be used twice.")
@@ -308,7 +303,8 @@ def _forked() -> None:
     """Give a forked process another number, and no stream that the parent goes on with."""
     Process.number = int.from_bytes(os.urandom(8), "little")
     for stream in list(_SECRET):
-        stream.unseal()
+        stream._sealed = None  # a key of the operating system, whatever the stream was made from
+        stream.renew()
 
 
 if hasattr(os, "register_at_fork"):
