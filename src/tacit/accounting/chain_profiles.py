@@ -325,7 +325,9 @@ class SmoothedWalk:
 
 def log_worst_moment(width: float, order: float) -> float:
     """The logarithm of max_t E e^{order Z} over draws of bounded range `width`, rounded up."""
-    return log_moment(width, order, worst_end(width, order)) if width * order > 1e-3 else _quadratic(width, order)
+    if width * order > 1e-3:
+        return log_moment(width, order, worst_end(width, order))
+    return order * (order + 1) * width * width / 8 * (1 + 1e-12)
 
 
 def worst_end(width: float, order: float) -> float:
@@ -340,10 +342,6 @@ def log_moment(width: float, order: float, end: float) -> float:
     # An end that rounds to the width itself may be below it by a last digit.
     up = max(-expm1(end - width) / -expm1(-width), 2.0**-50 * (1 + width) if end == width else 0.0)
     return order * end + log(up + (1 - up) * exp(-order * width)) + 1e-14 * (1 + order * width)
-
-
-def _quadratic(width: float, order: float) -> float:
-    return order * (order + 1) * width * width / 8 * (1 + 1e-12)
 
 
 def response(width: float, kappa: float) -> float:
@@ -537,7 +535,7 @@ class ChainProfile:
         """The profile with the least delta at `epsilon`, which is about e^log_delta."""
         if not self._covered:
             return None
-        if self._drawless:
+        if self.width == 0 or self.cap == 0 or (self.chance == 0 and self.reference == 0):
             return partial(self._at, lambda draws: _Nothing())
         if self._few:
             return partial(self._at, lambda draws: self._worst_draws)
@@ -565,10 +563,6 @@ class ChainProfile:
         pairs = (pair for shift in self.shifts for pair in moved_pairs(self.least, self.spread, shift))
         certain = any(pair.certain or not all(map(isfinite, pair.losses)) for pair in pairs)
         return not certain and self.width <= WIDEST and (self.rounds <= MOST_ROUNDS or not self.shifts)
-
-    @property
-    def _drawless(self) -> bool:
-        return self.width == 0 or self.cap == 0 or (self.chance == 0 and self.reference == 0)
 
     @property
     def _few(self) -> bool:

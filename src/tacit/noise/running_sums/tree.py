@@ -134,12 +134,8 @@ class CubeTree(LaplaceTree):
 
 def digit_sums(steps: int, base: int) -> IntArray:
     """Compute digit sums of 1, ..., steps: the number of nodes in each sum."""
-    rest = np.arange(1, steps + 1)
-    sums = np.zeros(steps, dtype=np.int64)
-    for _ in range(tree_levels(steps, base)):
-        rest, digit = np.divmod(rest, base)
-        sums += digit
-    return sums
+    numbers = np.arange(1, steps + 1)
+    return np.asarray(sum(numbers // base**level % base for level in range(tree_levels(steps, base))))
 
 
 def largest_digit_sum(steps: int, base: int) -> int:
