@@ -30,7 +30,6 @@ from math import fsum
 from typing import Any
 
 import numpy as np
-from scipy.linalg import toeplitz
 
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, PrivacyError
@@ -147,7 +146,8 @@ class Buffered(RunningSum):
         powers = np.array(self.decays)[:, None] ** np.arange(self.steps)
         coefficients: FloatArray = np.array(self.weights) @ powers
         coefficients[:1] = 1.0
-        encoder: FloatArray = np.tril(toeplitz(coefficients))
+        index = np.arange(self.steps)
+        encoder = np.tril(coefficients[np.abs(index[:, None] - index)])
         # Lower-triangular Toeplitz matrices commute: A C^-1 = C^-1 A.
         return np.asarray(np.linalg.solve(encoder, np.tri(self.steps)), dtype=np.float64), encoder
 
