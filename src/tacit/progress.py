@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from typing import Self
 
 
 class Progress:
-    """A line on standard error: runs done, and the time left if the rest goes at the same rounds a second."""
+    """A line on standard error: runs done, and the time left if the rest goes as fast."""
 
     def __init__(self, label: str, wanted: bool | None) -> None:
         self._label = label
         self._show = sys.stderr.isatty() if wanted is None else wanted
         self._width = 0
-        self.expect([])
-
-    def expect(self, rounds: Sequence[int]) -> None:
-        """Runs of these lengths are to come."""
-        self._total = len(rounds)
-        self._done = 0
-        self._left = sum(rounds)
-        self._played = 0
         self._started = time.monotonic()
 
-    def step(self, rounds: int) -> None:
-        """One more run of this many rounds."""
-        self._done += 1
-        self._played += rounds
-        self._left -= rounds
-        rest = (time.monotonic() - self._started) * self._left / self._played
-        self.say(f"{self._done}/{self._total} runs, {duration(rest)} left", last=self._done == self._total)
+    def step(self, done: int, total: int) -> None:
+        """So many runs of one length are done."""
+        rest = (time.monotonic() - self._started) * (total - done) / done
+        self.say(f"{done}/{total} runs, {duration(rest)} left", last=done == total)
 
     def __enter__(self) -> Self:
         return self

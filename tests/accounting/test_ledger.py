@@ -1,6 +1,5 @@
 """Budgets that renew, and learners that are charged: the rule is the same in memory and in a store."""
 
-import json
 import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,7 +38,7 @@ def test_a_budget_renews_by_the_calendar_and_all_time_is_shown(clock):
     assert ledger.spent == 0.0
     ledger.record("second", spent(0.5))
     assert (ledger.spent, ledger.epsilon(0.0)) == (0.5, 1.5)
-    content = json.loads(ledger.to_json())
+    content = ledger.to_dict()
     assert (content["period"], content["spent"], content["renews"]) == ("2026-02", 0.5, "monthly")
     assert content["spent_ever"] == 1.5
     assert [entry["period"] for entry in content["entries"]] == ["2026-01", "2026-02"]

@@ -82,7 +82,7 @@ def test_runs(name, data):
     learner = start(name)
     inputs = [rows] if isinstance(rows, np.ndarray) else []
     # Where a function of the user's was shown decisions, they are not taken back.
-    owners = [] if learner._shows else [learner]
+    owners = [] if learner.shows_decisions else [learner]
     actions = attempt(lambda: learner.run(rows), *owners, *inputs, also=THEIRS.get(name, ()))
     if actions is REFUSED:
         same_as_twin(lambda: start(name), lambda _: None, good_rows(name)[:1])

@@ -230,7 +230,7 @@ CONTROLS: tuple[Control, ...] = (
         swap(linked_accounting.LinkedReleases, "_linked", _no_curvature),
         by_test("algorithms.stochastic.test_linked_accounting", "test_exact_integrals_stay_below", [], 0.05, 2.0),
     ),
-    in_accounting("only the largest failure counts", composition._Found, "failure", _largest_failure, two_failures),
+    in_accounting("only the largest failure counts", composition.Parts, "failure", _largest_failure, two_failures),
     in_accounting("a response less than there are", composition, "_binomial_walk", _one_step_less,
                   by_test("accounting.test_composition", "test_equal_responses_are_binomial", 0.1, 100)),
     in_accounting("epsilons of both relations added", Guarantee, "as_replacement", _same_number, mixed_relations),

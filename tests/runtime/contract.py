@@ -68,7 +68,7 @@ class LearnerContract:
 
     def test_contract(self, case, check, record_property):
         record_property("attacked", case.plan.algorithm)
-        if check == "shown_decisions_are_not_taken_back" and not case.start()._shows:
+        if check == "shown_decisions_are_not_taken_back" and not case.start().shows_decisions:
             record_property("idle", True)
         CHECKS[check](case)
 

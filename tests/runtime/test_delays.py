@@ -260,7 +260,7 @@ def test_a_state_may_leave_out_the_feedback_that_waits():
     for number in range(6):
         learner.decide()
         learner.settle(number, [number / 6, 0.5])
-    state = learner.state_dict(waiting=False)
+    state = learner.state(waiting=False).entries()
     assert state["open"] == 4
     restored = plan.restore(state)
     for number in range(2, 6):

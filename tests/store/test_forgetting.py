@@ -1,7 +1,6 @@
 """What a store deletes: feedback after the last decision, keys with their windows, everything private at the end."""
 
 import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -116,7 +115,7 @@ def test_a_store_of_version_0_2_is_cleaned_when_it_is_opened_and_goes_on(old):
         use(live, 8)
         assert actions(store) == twin(20, algorithms=["LazyExperts"])  # which 0.2 had chosen
         assert store.open("over").waiting == ()
-        assert json.loads(store.ledger("people").to_json())["entries"][0]["name"] == "home"
+        assert store.ledger("people").to_dict()["entries"][0]["name"] == "home"
     with tacit.Store(old) as store:
         assert store.open("home", PROBLEM, randomness=SEED, **TARGET).decide().round == 20
         assert kept(store, "keys") == 3 + 3  # of "over" and "price", whose windows nobody has closed

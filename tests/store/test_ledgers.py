@@ -42,7 +42,7 @@ def test_a_learner_is_charged_with_its_first_decision_and_never_again(path):
         assert 0.99 < spent <= 1.0
         assert store.export("home")["spent"] == {"epsilon": spent, "delta": 0.0, "ledger": "people"}
         assert (len(live.ledger), live.ledger.spent, store.ledgers) == (1, spent, ("people",))
-        assert json.loads(live.ledger.to_json())["name"] == "people"
+        assert live.ledger.to_dict()["name"] == "people"
 
 
 def test_what_exceeds_the_budget_is_refused_before_data_are_used(path):
@@ -101,8 +101,6 @@ def test_ledgers_keep_their_budget_and_forget_nothing(path):
         assert store.ledger("people") is store.ledger("people", epsilon=1.0, delta=1e-5, renews="monthly") is ledger
         with pytest.raises(InvalidInput, match="has another budget"):
             store.ledger("people", epsilon=2.0, delta=1e-5, renews="monthly")
-        with pytest.raises(PrivacyError, match="forgets nothing"):
-            ledger.clear()
         with pytest.raises(InvalidInput, match="'ledger' parameter of open must be a ledger of this store"):
             store.open("home", PROBLEM, ledger=tacit.Ledger(), **PURE)
         store.open("home", PROBLEM, **PURE)

@@ -34,7 +34,7 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from tacit.validation import FloatArray
 
-_FAR = 700.0  # e to this power is a float
+_FAR = 700.0  # e to this power is a float; exponents above it belong to sums without terms
 
 
 class Pair(NamedTuple):
@@ -255,8 +255,6 @@ def _power(turn: Complexes, factors: Sequence[tuple[int, float]], shift: Complex
 _NARROWEST, _WIDEST = 1e-9, 4.0
 # The largest tilt of a step: it still goes down with a probability that a float knows well.
 _STEEPEST = 3.0
-# Exponents above this belong to sums without terms.
-_LARGEST = 700.0
 # No profile is looked up farther out: it falls.
 _FARTHEST = 1e9
 
@@ -305,12 +303,12 @@ class SmoothedWalk:
         over = epsilon - (self._first + cell) * a
         at = cell.astype(np.int64) + 1
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            above = np.exp(np.minimum(theta * over, _LARGEST)) * self._above[at]
-            value = above - np.exp(np.minimum((theta + 1) * over, _LARGEST)) * self._less[at]
+            above = np.exp(np.minimum(theta * over, _FAR)) * self._above[at]
+            value = above - np.exp(np.minimum((theta + 1) * over, _FAR)) * self._less[at]
             # The difference of the two sums has lost digits of the first: they are added.
             value = np.maximum(value, 0.0) + 128 * UNIT * above
             value += np.exp(-(kappa - 0.5 - theta) * over) * self._below[at]
-            value += np.exp(np.minimum((theta + kappa + 0.5) * over, _LARGEST)) * self._bend[at] / (2 * kappa)
+            value += np.exp(np.minimum((theta + kappa + 0.5) * over, _FAR)) * self._bend[at] / (2 * kappa)
             found = np.exp(self._log_scale - theta * epsilon) * (value * (1 + 1e-12) + TAIL)
         return np.where(found <= 1.0, found, 1.0)
 
@@ -327,7 +325,9 @@ class SmoothedWalk:
 
 def log_worst_moment(width: float, order: float) -> float:
     """The logarithm of max_t E e^{order Z} over draws of bounded range `width`, rounded up."""
-    return log_moment(width, order, worst_end(width, order)) if width * order > 1e-3 else _quadratic(width, order)
+    if width * order > 1e-3:
+        return log_moment(width, order, worst_end(width, order))
+    return order * (order + 1) * width * width / 8 * (1 + 1e-12)
 
 
 def worst_end(width: float, order: float) -> float:
@@ -342,10 +342,6 @@ def log_moment(width: float, order: float, end: float) -> float:
     # An end that rounds to the width itself may be below it by a last digit.
     up = max(-expm1(end - width) / -expm1(-width), 2.0**-50 * (1 + width) if end == width else 0.0)
     return order * end + log(up + (1 - up) * exp(-order * width)) + 1e-14 * (1 + order * width)
-
-
-def _quadratic(width: float, order: float) -> float:
-    return order * (order + 1) * width * width / 8 * (1 + 1e-12)
 
 
 def response(width: float, kappa: float) -> float:
@@ -539,7 +535,7 @@ class ChainProfile:
         """The profile with the least delta at `epsilon`, which is about e^log_delta."""
         if not self._covered:
             return None
-        if self._drawless:
+        if self.width == 0 or self.cap == 0 or (self.chance == 0 and self.reference == 0):
             return partial(self._at, lambda draws: _Nothing())
         if self._few:
             return partial(self._at, lambda draws: self._worst_draws)
@@ -567,10 +563,6 @@ class ChainProfile:
         pairs = (pair for shift in self.shifts for pair in moved_pairs(self.least, self.spread, shift))
         certain = any(pair.certain or not all(map(isfinite, pair.losses)) for pair in pairs)
         return not certain and self.width <= WIDEST and (self.rounds <= MOST_ROUNDS or not self.shifts)
-
-    @property
-    def _drawless(self) -> bool:
-        return self.width == 0 or self.cap == 0 or (self.chance == 0 and self.reference == 0)
 
     @property
     def _few(self) -> bool:

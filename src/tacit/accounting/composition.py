@@ -33,7 +33,7 @@ from scipy.special import gammaln
 
 from tacit.accounting.calibration import largest, smallest
 from tacit.accounting.conversion import LEAST_DELTA, ORDERS, ROUND_UP, fail_closed, failing_delta, failing_epsilon
-from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure, Renyi, Repeated, SamplerError, Sum
+from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure, Renyi, Repeated, SamplerError, Sum, check_curve
 from tacit.accounting.rounding import sum_up
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, check_integer, check_number, invalid
@@ -149,8 +149,7 @@ class TwoSteps(Curve):
     curve: Curve
 
     def __post_init__(self) -> None:
-        if not isinstance(self.curve, Curve):
-            raise InvalidInput(f"TwoSteps must be made from a curve. Got {self.curve!r} instead.")
+        check_curve("TwoSteps", self.curve)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         near, far = self.curve.renyi(2 * orders - 1), self.curve.renyi(2 * orders)
@@ -204,8 +203,7 @@ class Failing(Curve):
     failure: float
 
     def __post_init__(self) -> None:
-        if not isinstance(self.curve, Curve):
-            raise InvalidInput(f"Failing must be made from a curve. Got {self.curve!r} instead.")
+        check_curve("Failing", self.curve)
         failure = check_number("Failing", "failure", self.failure, above=0.0, below=1.0, closed_low=True)
         object.__setattr__(self, "failure", failure)
 
@@ -333,41 +331,30 @@ def compose(curves: Sequence[Curve], deltas: Sequence[float] | None = None) -> C
 
 def joint(curves: Sequence[Curve]) -> Curve:
     """The composition as one mechanism: what is lost, the walk of the pure parts, Gaussians, Renyi, sampler errors."""
-    found = _Found()
+    found = Parts()
     for curve in curves:
         found.add(curve, 1)
     return _whole(found)
 
 
-@dataclass(frozen=True)
-class Vector:
-    """A curve as numbers that are added when curves are composed: what is not pure or Gaussian at fixed Renyi orders.
-
-    Attributes:
-        found: the parts of the curve that compose in closed form.
-        renyi: the divergence of all other parts at `VECTOR_ORDERS`, or None if there are none.
-    """
-
-    found: _Found
-    renyi: FloatArray | None
-
-    @staticmethod
-    def of(curve: Curve) -> Vector:
-        found = _Found()
-        found.add(curve, 1)
+def vector_of(curve: Curve) -> Parts:
+    """A curve as numbers that are added in a composition: what is not pure or Gaussian at fixed Renyi orders."""
+    found = Parts()
+    found.add(curve, 1)
+    if found.others:
         with np.errstate(all="ignore"):
-            renyi = Sum(tuple(found.others)).renyi(VECTOR_ORDERS) if found.others else None
-        return Vector(found, renyi)
+            found.renyi = Sum(tuple(found.others)).renyi(VECTOR_ORDERS)
+    return found
 
 
-def composed_vectors(vectors: Sequence[Vector]) -> Curve:
+def composed_vectors(vectors: Sequence[Parts]) -> Curve:
     """The composition of curves that were evaluated before: sound by itself, and never below `joint` but for rounding.
 
     Between two of the fixed orders the next larger one bounds the divergence, so that no curve is evaluated again.
     """
-    found = _Found()
+    found = Parts()
     for vector in vectors:
-        found.join(vector.found)
+        found.join(vector)
     rows = [vector.renyi for vector in vectors if vector.renyi is not None]
     if rows:
         total = np.add.reduce(rows, axis=0) * ROUND_UP
@@ -379,7 +366,7 @@ def composed_vectors(vectors: Sequence[Vector]) -> Curve:
     return _whole(found)
 
 
-def _whole(found: _Found) -> Curve:
+def _whole(found: Parts) -> Curve:
     whole = found.rest()
     failure = found.failure()
     if failure > 0:
@@ -389,7 +376,7 @@ def _whole(found: _Found) -> Curve:
 
 
 @dataclass
-class _Found:
+class Parts:
     """The parts of a composition, sorted by what they are."""
 
     failures: list[tuple[float, int]] = field(default_factory=list)
@@ -399,6 +386,8 @@ class _Found:
     pures: Counter[float] = field(default_factory=Counter)
     mus: list[float] = field(default_factory=list)
     others: list[Curve] = field(default_factory=list)
+    renyi: FloatArray | None = None
+    """The divergence of the others at `VECTOR_ORDERS`, if it was evaluated."""
 
     def add(self, curve: Curve, count: int) -> None:
         """Sort in `count` copies of a curve."""
@@ -430,7 +419,7 @@ class _Found:
             case _:
                 self.others.append(curve if count == 1 else Repeated(curve, count))
 
-    def join(self, other: _Found) -> None:
+    def join(self, other: Parts) -> None:
         """Sort in all that was sorted elsewhere, but the curves that are left."""
         for name in ("failures", "errors", "extras", "exponents", "mus"):
             getattr(self, name).extend(getattr(other, name))

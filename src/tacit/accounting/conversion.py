@@ -157,6 +157,5 @@ def _divergences(renyi: Renyi, orders: FloatArray) -> FloatArray:
 
 
 def _around(order: float) -> FloatArray:
-    step = ORDERS[1] - 1, ORDERS[0] - 1
-    ratio = step[0] / step[1]
+    ratio = (ORDERS[1] - 1) / (ORDERS[0] - 1)
     return 1.0 + (max(order, 1.0 + 1e-4) - 1.0) * np.geomspace(1 / ratio, ratio, 33)

@@ -278,7 +278,7 @@ class Repeated(Curve):
     def __post_init__(self) -> None:
         plain_fields(self)
         check_integer("Repeated", "count", self.count, at_least=0)
-        _check_curve("Repeated", self.curve)
+        check_curve("Repeated", self.curve)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         return self.count * self.curve.renyi(orders) if self.count else np.zeros_like(orders)
@@ -302,7 +302,7 @@ class Sum(Curve):
         if not isinstance(self.parts, tuple):
             raise InvalidInput(f"The 'parts' of Sum must be a tuple of curves. Got {self.parts!r} instead.")
         for part in self.parts:
-            _check_curve("Sum", part)
+            check_curve("Sum", part)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         total = np.zeros_like(orders)
@@ -336,7 +336,7 @@ class SamplerError(Curve):
         for name in ("distance", "extra", "exponent"):
             check_number("SamplerError", name, getattr(self, name), above=0.0, closed_low=True)
         check_integer("SamplerError", "draws", self.draws, at_least=0)
-        _check_curve("SamplerError", self.curve)
+        check_curve("SamplerError", self.curve)
 
     def renyi(self, orders: FloatArray) -> FloatArray:
         return self.curve.renyi(orders) if self._faithful else np.full_like(orders, np.inf)
@@ -387,6 +387,7 @@ class SamplerError(Curve):
         return float("inf")
 
 
-def _check_curve(owner: str, value: object) -> None:
+def check_curve(owner: str, value: object) -> None:
+    """Refuse what is no curve."""
     if not isinstance(value, Curve):
         raise InvalidInput(f"{owner} must be made from curves. Got {value!r} instead.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.composition import Vector, compose, two_steps
+from tacit.accounting.composition import Parts, compose, two_steps, vector_of
 from tacit.accounting.curves import Curve, SamplerError
 from tacit.accounting.rounding import EXACT as EXACT
 from tacit.accounting.rounding import IDEALIZED as IDEALIZED
@@ -188,9 +188,9 @@ class Guarantee:
         )
 
     @cached_property
-    def vector(self) -> Vector:
+    def vector(self) -> Parts:
         """The curve as numbers that are added when guarantees are composed, evaluated once."""
-        return Vector.of(self.curve)
+        return vector_of(self.curve)
 
     def __str__(self) -> str:
         epsilon = self.epsilon()

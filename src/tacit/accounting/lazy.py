@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, expm1, inf, isinf, log, log1p
+from math import exp, expm1, inf, isclose, isinf, log, log1p
 from typing import Any
 
 import numpy as np
@@ -156,7 +156,7 @@ class LazyChain(Curve):
             raise invalid("LazyChain", "hazards", "a pair (least, spread)", hazards)
         least, spread = (check_number("LazyChain", "hazards", value, above=0.0, closed_low=True) for value in hazards)
         object.__setattr__(self, "hazards", (least, spread))
-        if not (_close(exp(-least), self.keep_high) and _close(exp(-(least + spread)), self.keep_low)):
+        if not (isclose(exp(-least), self.keep_high) and isclose(exp(-(least + spread)), self.keep_low)):
             raise invalid("LazyChain", "hazards", "those of keep_low and keep_high", hazards)
 
 
@@ -268,7 +268,3 @@ def _log_pair(orders: FloatArray, pair: Pair, log_draw: FloatArray) -> FloatArra
     with np.errstate(invalid="ignore"):
         large = np.logaddexp(-other + keep, log(leave) + move)
     return np.asarray(np.where(np.maximum(keep, move) < 30.0, small, large))
-
-
-def _close(first: float, second: float) -> bool:
-    return abs(first - second) <= 1e-9 * max(first, second)

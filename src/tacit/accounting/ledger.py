@@ -11,7 +11,6 @@ again in every later period, and counts once over all time. A charge that was a 
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -296,11 +295,6 @@ class Ledger:
         """False if the noise of any entry can be replayed by whoever knows its seed."""
         return all(guarantee.private for _, guarantee in self)
 
-    def clear(self) -> None:
-        """Forget everything: for other people's data."""
-        with self._lock:
-            self._entries.clear()
-
     def to_dict(self) -> dict[str, Any]:
         """Give a JSON-ready account: the budget, what was spent in this period and over all time, and every entry."""
         entries, budget = self.entries, self.budget
@@ -317,9 +311,6 @@ class Ledger:
             "private": all(entry.guarantee.private for entry in entries),
             "entries": [_as_dict(entry) for entry in entries],
         }
-
-    def to_json(self) -> str:
-        return json.dumps(self.to_dict())
 
     def table(self) -> str:
         """Show the account as a table: when, who, and at what price; then the period and all time."""

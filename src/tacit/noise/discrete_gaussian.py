@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit import kernels
-from tacit.noise.randomness import Stream
 from tacit.noise.source import OnStreams, PooledNoise, Streams, Words, raw_words
 from tacit.validation import IntArray
 
@@ -151,9 +150,6 @@ class DiscreteGaussian(OnStreams, PooledNoise):
     >>> noise.draw(3).dtype, bool(abs(noise.draw(1000)).max() <= LARGEST_DRAW)
     (dtype('int64'), True)
     """
-
-    def __init__(self, words: Stream, more: Stream, most: Stream) -> None:
-        super().__init__(words, more, most)
 
     @classmethod
     def from_streams(cls, streams: Streams, name: str) -> Self:

@@ -51,8 +51,7 @@ def sum_quantised(losses: FloatArray) -> IntArray:
     True
     """
     rows, width = losses.shape
-    size = max(1, _CACHED // max(1, width))
-    size = min(rows, size)
+    size = min(rows, max(1, _CACHED // max(1, width)))
     whole, ones, total = np.empty((size, width)), np.ones(size), np.zeros(width)
     for first in range(0, rows, size or 1):
         part = losses[first : first + size]

@@ -151,7 +151,9 @@ class Sealed(Randomness):
             rows: all that is absorbed in it, in order.
             state: the learner's state before it (empty: there is none).
         """
-        return SealedBatch(self._named(b"batch", plan.encode(), learner, b"%d" % first, _digest(rows), _digest(state)))
+        return SealedBatch(
+            self._named(b"batch", plan.encode(), learner, b"%d" % first, _hash(b"", rows), _hash(b"", state))
+        )
 
     def tag(self, *parts: bytes) -> bytes:
         """Give a code of 16 bytes which nobody without the key can make for other parts: states carry it."""
@@ -282,11 +284,6 @@ class Stream(np.random.Generator):
         self.private = True
         _SECRET.add(self)
 
-    def unseal(self) -> None:
-        """Continue under a fresh key of the operating system, whatever this stream was made from."""
-        self._sealed = None
-        self.renew()
-
     def __reduce__(self) -> Any:
         if self.private:
             raise InvalidInput("Secret noise cannot be copied or pickled, because it would be used twice.")
@@ -306,7 +303,8 @@ def _forked() -> None:
     """Give a forked process another number, and no stream that the parent goes on with."""
     Process.number = int.from_bytes(os.urandom(8), "little")
     for stream in list(_SECRET):
-        stream.unseal()
+        stream._sealed = None  # a key of the operating system, whatever the stream was made from
+        stream.renew()
 
 
 if hasattr(os, "register_at_fork"):
@@ -333,10 +331,6 @@ def _bytes(owner: str, name: str) -> bytes:
 
 def _unbound() -> InvalidInput:
     return InvalidInput("A sealed source draws for one batch of one learner at a time: tacit.spark.decide begins them.")
-
-
-def _digest(message: bytes) -> bytes:
-    return hashlib.blake2b(message, digest_size=32).digest()
 
 
 def _hash(key: bytes, message: bytes) -> bytes:

@@ -181,14 +181,6 @@ class PooledNoise(Pooled):
         """Draw the next `count` integers, in an array of their own."""
         return self._take(count)
 
-    def draw_one(self) -> int:
-        place = self.given
-        if place == self.pool.size:
-            return int(self._take(1)[0])
-        self._check_process()
-        self.given = place + 1  # before it is given out, as in `_take`
-        return int(self.pool.item(place))
-
 
 class OnStreams(Pooled):
     """A pooled source that reads streams of its own."""

@@ -39,6 +39,11 @@ _DELTA_SHARE, _LEAST_DISTANCE = 1e-11, 4e-27
 REFERENCE_ROUNDS = 2**17 - FIRST_EPOCH
 
 
+def _of_first(name: str) -> Any:
+    """What all epochs have in common."""
+    return property(lambda plan: getattr(plan.epoch(0), name))
+
+
 @dataclass(frozen=True)
 class Doubling(Plan):
     """Epochs of 1024, 2048, 4096, ... rounds, each planned for its own length at the full budget.
@@ -66,13 +71,11 @@ class Doubling(Plan):
             )
         self.epoch(0)  # refused at once where it cannot begin, or nothing is proved
 
-    @property
-    def algorithm(self) -> str:
-        return self.epoch(0).algorithm
-
-    @property
-    def undelayed(self) -> type[Plan]:
-        return self.epoch(0).undelayed
+    algorithm = _of_first("algorithm")
+    undelayed = _of_first("undelayed")
+    certified_against = _of_first("certified_against")
+    uses_data = _of_first("uses_data")
+    released_streams = _of_first("released_streams")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -89,10 +92,6 @@ class Doubling(Plan):
         """Also of all that was asked for, and of the first epoch's plan: the parameters tell few plans apart."""
         asked = self.make.args[1:] if isinstance(self.make, partial) else (self.target,)
         return f"{super().signature} for {asked!r}, beginning with {self.epoch(0).signature}"
-
-    @property
-    def certified_against(self) -> tuple[str, ...]:
-        return self.epoch(0).certified_against
 
     @np.errstate(all="ignore")  # epochs are planned between two rounds, whatever numpy was told
     def epoch(self, index: int) -> Plan:
@@ -181,17 +180,9 @@ class Doubling(Plan):
         first = self.epoch(0)
         return first.blind_regret / (first.horizon or 1) * REFERENCE_ROUNDS
 
-    @property
-    def uses_data(self) -> bool:
-        return self.epoch(0).uses_data
-
     @classmethod
     def _calibrate(cls, problem: Problem, target: Target) -> Plan:
         raise InvalidInput("Doubling is made by calibrating another plan with horizon=None.")
-
-    @property
-    def released_streams(self) -> tuple[str, ...]:
-        return self.epoch(0).released_streams
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         first = self.epoch(0)
@@ -231,6 +222,11 @@ def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
     return False
 
 
+def _of_epoch(name: str) -> Any:
+    """What the learner of the current epoch does with the same arguments."""
+    return lambda learner, *arguments: getattr(learner._inner, name)(*arguments)
+
+
 class DoublingLearner(Learner):
     """Hands rounds to the learner of the current epoch; nothing but the count crosses to the next."""
 
@@ -251,34 +247,22 @@ class DoublingLearner(Learner):
         """The first round of this epoch."""
         return int(FIRST_EPOCH * (2**self._index - 1))
 
-    def _decision(self) -> Any:
-        return self._inner._decision()
-
     @property
-    def _shows(self) -> bool:
-        return self._inner._shows
+    def shows_decisions(self) -> bool:
+        return self._inner.shows_decisions
 
-    def _check(self, feedback: Any) -> Any:
-        return self._inner._check(feedback)
-
-    def _check_context(self, context: Any) -> Any:
-        return self._inner._check_context(context)
-
-    def _check_contexts(self, contexts: Any) -> Any:
-        return self._inner._check_contexts(contexts)
-
-    def _loaded_context(self, context: Any) -> Any:
-        return self._inner._loaded_context(context)
+    _decision = _of_epoch("_decision")
+    _check = _of_epoch("_check")
+    _check_many = _of_epoch("_check_many")
+    _check_context = _of_epoch("_check_context")
+    _check_contexts = _of_epoch("_check_contexts")
+    _loaded_context = _of_epoch("_loaded_context")
+    _nothing = _of_epoch("_nothing")
+    _recalled = _of_epoch("_recalled")
 
     def _choose(self, number: int, context: Any) -> Any:
         self._inner._action = self._inner._choose(number - self._begun, context)
         return self._inner._action
-
-    def _nothing(self) -> Any:
-        return self._inner._nothing()
-
-    def _recalled(self, kept: Any) -> Any:
-        return self._inner._recalled(kept)
 
     def _check_at(self, number: int, feedback: Any) -> Any:
         if number < self._begun:  # of an epoch that is over
@@ -301,9 +285,6 @@ class DoublingLearner(Learner):
         if self._inner._opens:
             self._inner._at_opening(number - self._begun)
         self._action = self._inner._action
-
-    def _check_many(self, feedback: Any) -> Any:
-        return self._inner._check_many(feedback)
 
     def _absorb(self, feedback: Any) -> None:
         opened = self._taken() if self._takes_context else None

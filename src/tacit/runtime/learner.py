@@ -115,11 +115,6 @@ class Learner(ABC):
         return self._round + len(self._slots) + self._played
 
     @property
-    def shows_decisions(self) -> bool:
-        """Whether functions of the user's see decisions while `run` goes on."""
-        return self._shows
-
-    @property
     def switches(self) -> int:
         """How often the decision has changed so far."""
         with self._looking("switches"):
@@ -347,7 +342,7 @@ class Learner(ABC):
                     f"{self.plan.algorithm} was planned for {self._horizon} rounds: "
                     f"{self._horizon - self._round - len(self._slots)} are left, got {len(rows)}."
                 )
-            if self._shows:
+            if self.shows_decisions:
                 return self._run_openly(rows)
             before = self._remembered()
             self._process, self._unseen = None, True
@@ -369,7 +364,7 @@ class Learner(ABC):
         absent = absent_rows(self.plan.algorithm, feedback, mask)
         if absent is None or not absent.any():
             return self._check_many(feedback), None
-        if self._shows:
+        if self.shows_decisions:
             return self._check_many(patched(feedback, absent, None)), absent
         if absent.all():
             return [None] * len(absent), absent
@@ -418,17 +413,14 @@ class Learner(ABC):
         parts = []
         for first, last in pairwise(borders):
             if absent[first]:
-                parts += [self._missed() for _ in range(first, last)]
+                for _ in range(first, last):
+                    parts.append(np.asarray(self._decision())[None])
+                    self._finish(self._nothing())
             else:
                 self._first_row, self._absent = first, None
                 parts.append(self._run(rows[first:last]))
         self._first_row = 0
         return np.concatenate(parts)
-
-    def _missed(self) -> Any:
-        action = np.asarray(self._decision())[None]
-        self._finish(self._nothing())
-        return action
 
     def _run_behind(self, rows: Any, absent: Absent | None) -> Any:
         """Play with a delay where decisions depend on feedback only: as without delay, some rounds behind.
@@ -477,7 +469,7 @@ class Learner(ABC):
         return np.asarray(actions)
 
     @property
-    def _shows(self) -> bool:
+    def shows_decisions(self) -> bool:
         """Whether functions of the user's see decisions while `run` goes on."""
         return False
 
@@ -566,30 +558,25 @@ class Learner(ABC):
             )
         self._process = Process.number
 
-    def state(self, *, waiting: bool = True, interrupted: bool = False) -> State:
+    def state(self, *, waiting: bool = True) -> State:
         """Give everything needed to continue, as `state_dict` and `state_text` write it. PRIVATE.
 
         Args:
             waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
-            interrupted: also of a learner that cannot go on, for comparison.
         """
         with self._lock:
-            if not interrupted and self._process != Process.number:
+            if self._process != Process.number:
                 self._admit()
             content = self._remembered(waiting)
-            if not interrupted:
-                self._saved_round = self._round + len(self._slots)
+            self._saved_round = self._round + len(self._slots)
             return State(self.plan.signature, content)
 
-    def state_dict(self, *, waiting: bool = True) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Give the whole state, as text and numbers that JSON can hold. PRIVATE: keep the state as safe as the data.
 
         A secret learner's state holds no keys (see `Plan.restore`). A replayable learner's continues bit for bit.
-
-        Args:
-            waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
         """
-        return self.state(waiting=waiting).entries()
+        return self.state().entries()
 
     def state_text(self, *, waiting: bool = True) -> str:
         """Give the state of `state_dict` as JSON."""
@@ -703,14 +690,11 @@ class Learner(ABC):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self._private:
-            self._refuse_copies()
+            raise ProtocolError(
+                f"A secret {self.plan.algorithm} learner cannot be copied or pickled, because its noise would be used "
+                "twice: save its state_dict() and continue with plan.restore(state), which draws fresh noise."
+            )
         return super().__reduce_ex__(protocol)
-
-    def _refuse_copies(self) -> NoReturn:
-        raise ProtocolError(
-            f"A secret {self.plan.algorithm} learner cannot be copied or pickled, because its noise would be used "
-            "twice: save its state_dict() and continue with plan.restore(state), which draws fresh noise."
-        )
 
 
 class OptionLearner(Learner):

@@ -115,9 +115,7 @@ def private_sum(
     `batch`: how many rounds a step adds up.
     """
     people, separation = target.rounds_per_person, max(1, target.separation // batch)
-    if batch > target.separation or (
-        batch > 1 and target.separation == 1
-    ):  # all of a person's rounds may be in one batch
+    if batch > target.separation:  # all of a person's rounds may be in one batch
         people = 1
     sums = mechanism or (pure(steps) if target.delta == 0 else best_gaussian(steps, people, separation))
     return sums, gaussian_mu(target.epsilon, target.delta) if sums.noise == "gaussian" else target.epsilon

@@ -8,6 +8,7 @@ in which order, changes nothing and is not released.
 from __future__ import annotations
 
 import copy
+from enum import Enum
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -19,20 +20,11 @@ Absent = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """Which rows have no feedback."""
 
 
-class _Open:
-    """The only value of its kind: no feedback yet."""
-
-    def __copy__(self) -> _Open:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> _Open:
-        return self
-
-    def __reduce__(self) -> str:
-        return "OPEN"
+class _Slot(Enum):
+    OPEN = "no feedback yet"
 
 
-OPEN: Final = _Open()
+OPEN: Final = _Slot.OPEN
 """What stands in a slot that was not settled; None says that feedback is known to be missing."""
 
 

@@ -17,6 +17,7 @@ import json
 import re
 import struct
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import isclose, isfinite
 from typing import Any
@@ -260,10 +261,6 @@ def _text(entries: dict[str, Any]) -> str:
         ) from None
 
 
-def _of_json(body: bytes) -> Any:
-    return decode(json.loads(body))
-
-
 def _of_0_2(body: bytes) -> Any:
     """Read the form of version 0.2: a letter for the kind of each value, then its length and its bytes."""
     content, end = _read(body, 0, 0)
@@ -272,7 +269,7 @@ def _of_0_2(body: bytes) -> Any:
     return content
 
 
-_READERS = {2: _of_0_2, PACK_VERSION: _of_json}
+_READERS: dict[int, Callable[[bytes], Any]] = {2: _of_0_2, PACK_VERSION: lambda body: decode(json.loads(body))}
 _LENGTH, _NUMBER = struct.Struct("<I"), struct.Struct("<d")
 _DEEPEST = 32
 

@@ -63,11 +63,9 @@ class RegretBound:
     @property
     def meaning(self) -> str:
         """What the number bounds, in words."""
-        return (
-            "expected; single runs vary"
-            if self.confidence is None
-            else f"one run, with probability {self.confidence:g}"
-        )
+        if self.confidence is None:
+            return "expected; single runs vary"
+        return f"one run, with probability {self.confidence:g}"
 
     def __str__(self) -> str:
         given = (f"if {self.condition}",) if self.condition else ()

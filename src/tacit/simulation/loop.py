@@ -138,10 +138,9 @@ def simulate(
     check_number("simulate", "missing", missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
     outcomes = []
     shown = Progress("simulating", progress)
-    shown.expect([environment.horizon] * runs)
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, missing))
-        shown.step(environment.horizon)
+        shown.step(run + 1, runs)
     return Simulation(
         plan=chosen,
         environment=environment,

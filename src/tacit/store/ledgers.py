@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Budget, Confirmation, Entry, Ledger, now, voided
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import InvalidInput
 from tacit.store.engines import Database, Transaction
 from tacit.store.marks import Marks
 
@@ -154,10 +154,6 @@ class StoredLedger(Ledger):
     def mark(self, epoch: int) -> None:
         """Write the high-water mark of a commit."""
         self._marks.set("ledger", self.number, epoch)
-
-    def clear(self) -> NoReturn:
-        """A ledger in a store forgets nothing: for other people's data take one of another name."""
-        raise PrivacyError("A ledger in a store forgets nothing: for other people's data take one of another name.")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready account, as `Ledger.to_dict`; computed again only after a charge, or in a new period."""

@@ -137,7 +137,7 @@ def _inside(value: Any) -> list[Any]:
 
 def content(learner: Learner) -> dict[str, Any]:
     """The state of a learner, also of one that may not be saved any more, for comparison."""
-    return learner.state(interrupted=True).entries()
+    return State(learner.plan.signature, learner._remembered()).entries()
 
 
 def resealed(state: dict[str, Any], **changes: Any) -> dict[str, Any]:

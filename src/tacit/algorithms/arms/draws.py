@@ -43,7 +43,7 @@ class Draws:
 
     def noisy(self, total: int) -> int:
         """The sum of a batch with fresh two-sided geometric noise: what may be released of it, once."""
-        return total + self._noise.draw_one()
+        return total + int(self._noise.draw(1)[0])
 
     def arm(self, probabilities: FloatArray) -> int:
         """An arm with these probabilities."""

@@ -73,7 +73,7 @@ class BanditLearner(Learner):
         return np.array(self._action)
 
     @property
-    def _shows(self) -> bool:
+    def shows_decisions(self) -> bool:
         """The function that gives the values is shown the points."""
         return True
 

@@ -62,7 +62,7 @@ class ConvexLearner(Learner):
         return np.array(self._action)
 
     @property
-    def _shows(self) -> bool:
+    def shows_decisions(self) -> bool:
         """A loss made of callables is asked about the points that were played."""
         return not isinstance(self._loss, RowLoss)
 

@@ -151,9 +151,9 @@ class AveragedFTRLLearner(Learner):
         return self.model
 
     @property
-    def _shows(self) -> bool:
+    def shows_decisions(self) -> bool:
         """A loss of the user's is asked about the decisions."""
-        return self._inner._shows
+        return self._inner.shows_decisions
 
     def _check(self, record: Any) -> Any:
         return self._inner._check(record)

@@ -288,7 +288,10 @@ class Grid:
 
     def admissible(self, sensitivities: Sensitivity) -> Sensitivity:
         """Give the least sensitivities, not below these, that the lattice has; up to a last digit."""
-        return admissible(sensitivities, self.multiple)
+        if not self.multiple:
+            return sensitivities
+        found: Sensitivity = np.ceil(sensitivities / self.multiple * _BARELY_LESS) * self.multiple
+        return found
 
     @property
     def step(self) -> float:
@@ -313,14 +316,6 @@ class Grid:
         if self.rate:
             return DiscreteLaplace.from_streams(streams, name, self.rate)
         return DiscreteGaussian.from_streams(streams, name)
-
-
-def admissible(sensitivities: Sensitivity, multiple: float) -> Sensitivity:
-    """Round these sensitivities up to whole multiples of `multiple`, if there is one."""
-    if not multiple:
-        return sensitivities
-    found: Sensitivity = np.ceil(sensitivities / multiple * _BARELY_LESS) * multiple
-    return found
 
 
 def float_grid(mechanism: RunningSum, privacy: float, records: Records) -> Grid:

@@ -146,7 +146,8 @@ class Buffered(RunningSum):
         powers = np.array(self.decays)[:, None] ** np.arange(self.steps)
         coefficients: FloatArray = np.array(self.weights) @ powers
         coefficients[:1] = 1.0
-        encoder = lower_toeplitz(coefficients)
+        index = np.arange(self.steps)
+        encoder = np.tril(coefficients[np.abs(index[:, None] - index)])
         # Lower-triangular Toeplitz matrices commute: A C^-1 = C^-1 A.
         return np.asarray(np.linalg.solve(encoder, np.tri(self.steps)), dtype=np.float64), encoder
 
@@ -188,12 +189,6 @@ class Buffered(RunningSum):
         # c_0 = 1, and c_k = sum_i omega_i theta_i^k.
         series = np.array(self.decays) * -np.expm1(max(self.steps - 1, 0) * np.log1p(-far)) / far
         return Rounding(error, failure, exact=False, total=(1 + float(np.array(self.weights) @ series)) * ROUND_UP)
-
-
-def lower_toeplitz(coefficients: FloatArray) -> FloatArray:
-    """Give the dense lower-triangular Toeplitz matrix with this first column."""
-    index = np.arange(coefficients.size)
-    return np.tril(coefficients[np.abs(index[:, None] - index)])
 
 
 def _geometric_sums(gaps: FloatArray, count: int) -> FloatArray:

@@ -16,7 +16,6 @@ number of steps only.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -40,32 +39,29 @@ class NodeTree(RunningSum):
     """What trees of every noise share."""
 
     steady: ClassVar[bool] = False
-
-    @property
-    @abstractmethod
-    def _base(self) -> int: ...
+    base = 2
 
     @property
     def nodes(self) -> int:
-        return tree_levels(self.steps, self._base)
+        return tree_levels(self.steps, self.base)
 
     def row_norm(self, step: int) -> float:
         """Compute the root of the digit sum of `step`: how many nodes make the sum."""
-        return math.sqrt(digit_sum(self._check_step(step), self._base))
+        return math.sqrt(digit_sum(self._check_step(step), self.base))
 
     @property
     def largest_row_norm(self) -> float:
-        return math.sqrt(largest_digit_sum(self.steps, self._base))
+        return math.sqrt(largest_digit_sum(self.steps, self.base))
 
     def row_norms(self) -> FloatArray:
-        return np.sqrt(digit_sums(self.steps, self._base))
+        return np.sqrt(digit_sums(self.steps, self.base))
 
     def matrices(self) -> tuple[FloatArray, FloatArray]:
         """Give dense (decoder, encoder): which nodes make a sum, which steps a node covers."""
         steps = self.steps
         decoder, encoder = np.zeros((steps, steps)), np.zeros((steps, steps))
         for t in range(1, steps + 1):
-            first = t - self._base ** node_level(t, self._base)
+            first = t - self.base ** node_level(t, self.base)
             encoder[t - 1, first:t] = 1.0
             if first:
                 decoder[t - 1] = decoder[first - 1]
@@ -74,8 +70,8 @@ class NodeTree(RunningSum):
 
     def _accumulator(self, dimension: int, scale: float, noise: Draws, grid: Grid | None) -> TreeAccumulator:
         if grid is not None and grid.multiple:
-            return GrowingTreeAccumulator(self.steps, dimension, scale, noise, grid, base=self._base)
-        return TreeAccumulator(self.steps, dimension, scale, noise, grid, base=self._base)
+            return GrowingTreeAccumulator(self.steps, dimension, scale, noise, grid, base=self.base)
+        return TreeAccumulator(self.steps, dimension, scale, noise, grid, base=self.base)
 
 
 @dataclass(frozen=True)
@@ -85,10 +81,6 @@ class Tree(NodeTree):
     >>> Tree(steps=1000).start(1, 1.0, np.ones).add(np.zeros(1))
     array([1.])
     """
-
-    @property
-    def _base(self) -> int:
-        return 2
 
     @property
     def column_norm(self) -> float:
@@ -120,10 +112,6 @@ class LaplaceTree(NodeTree):
         )
 
     @property
-    def _base(self) -> int:
-        return self.base
-
-    @property
     def column_norm(self) -> float:
         """The number of levels: the l1 norm of a column of zeros and ones, exact."""
         return float(self.nodes)
@@ -146,12 +134,8 @@ class CubeTree(LaplaceTree):
 
 def digit_sums(steps: int, base: int) -> IntArray:
     """Compute digit sums of 1, ..., steps: the number of nodes in each sum."""
-    rest = np.arange(1, steps + 1)
-    sums = np.zeros(steps, dtype=np.int64)
-    for _ in range(tree_levels(steps, base)):
-        rest, digit = np.divmod(rest, base)
-        sums += digit
-    return sums
+    numbers = np.arange(1, steps + 1)
+    return np.asarray(sum(numbers // base**level % base for level in range(tree_levels(steps, base))))
 
 
 def largest_digit_sum(steps: int, base: int) -> int:

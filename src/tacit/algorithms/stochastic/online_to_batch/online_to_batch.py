@@ -304,7 +304,7 @@ class OnlineToBatchLearner(Learner):
         return self.model
 
     @property
-    def _shows(self) -> bool:
+    def shows_decisions(self) -> bool:
         """A loss of the user's is asked about the models."""
         return not isinstance(self.plan.problem.loss, RowLoss)
 
@@ -316,7 +316,7 @@ class OnlineToBatchLearner(Learner):
         return packed, self._total(self._differences.stack([*self._pending, packed]))
 
     def _check_many(self, records: Any) -> Any:
-        return self._differences.pack_many(records) if not self._shows else list(records)
+        return self._differences.pack_many(records) if not self.shows_decisions else list(records)
 
     @np.errstate(all="ignore")
     def _absorb(self, checked: Any) -> None:
