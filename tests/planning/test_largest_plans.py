@@ -60,6 +60,7 @@ def test_what_is_calibrated_can_be_started_and_fed(algorithm, problem, heard):
         plan = algorithm.calibrate(problem, adversary=getattr(problem, "adversary", "oblivious"), **PRIVACY)
     except (PrivacyError, InvalidInput):
         return  # a calibrator may refuse
+    assert 0 < plan.work_per_round < 1e12
     learner = plan.start(Randomness.replayable(1))
     context = [np.zeros(3 if isinstance(problem, tacit.Policies) else 2)] * isinstance(
         problem, tacit.Policies | tacit.ContextualArms
@@ -87,3 +88,4 @@ def test_a_grid_beyond_its_lattice_is_refused_before_the_first_round(dimension, 
 def test_a_grid_too_large_for_its_lattice_gives_way_to_a_coarser_one():
     plan = LipschitzGrid.calibrate(tacit.Lipschitz(horizon=10**9, dimension=2), **PRIVACY)
     assert plan.transform.size < 263_169  # the first depth that has no lattice
+    assert "numbers a round" in plan.explain()

@@ -46,6 +46,7 @@ NEARLY, LOUD = 1 - 1e-6, tuple(64 * 0.9**power for power in range(24))
 CLEARLY_WORSE, RUNGS = 1.1, 6
 # From this epsilon on a refusal may mean that the target is too loud, and stricter ones are tried.
 QUIET = 4.0
+MUCH_WORK = 1e5  # numbers a round, from which on `explain` says so
 # Plans that say nothing about audits are enumerated as they stand up to this size.
 MOST_EXPERTS, MOST_ROUNDS = 3, 8
 
@@ -204,6 +205,12 @@ class Plan(ABC):
         return not float(self.regret_bound) < self.blind_regret
 
     @property
+    def work_per_round(self) -> float:
+        """About how many numbers a round reads or writes, to an order of magnitude: those of a decision by default."""
+        problem: Any = self.problem
+        return float(getattr(problem, "n", 0) or getattr(getattr(problem, "domain", None), "dimension", 1))
+
+    @property
     def remark(self) -> str:
         """What `explain` says besides the certified regret (empty: nothing)."""
         return ""
@@ -346,6 +353,8 @@ class Plan(ABC):
         assumptions = (*bound.assumptions, *self._late_assumptions)
         lines += [f"  holds for:  {'; '.join(assumptions)}"] if assumptions else []
         lines += [f"  besides:    {self.remark}"] if self.remark else []
+        work = self.work_per_round
+        lines += [f"  work:       about {work:.2g} numbers a round"] if work >= MUCH_WORK else []
         return "\n".join([*lines, str(self.guarantee)])
 
 

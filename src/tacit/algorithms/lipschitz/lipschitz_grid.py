@@ -100,6 +100,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         return _transform(self.coordinates, self.bits, self.problem)
 
     @property
+    def work_per_round(self) -> float:
+        return float(self.transform.size * (2 * self.bits + 4))
+
+    @property
     def records(self) -> VectorRecords:
         return grid_records(self.problem, self.transform, self.relation, self.rounds_per_person, self.separation)
 

@@ -77,6 +77,10 @@ class LipschitzNet(LipschitzPlan):
         return RegretBound(value, formula, (*bound.assumptions, "Lipschitz losses"))
 
     @property
+    def work_per_round(self) -> float:
+        return float(self.experts.problem.n)
+
+    @property
     def expected_switches(self) -> float:
         return self.experts.expected_switches
 

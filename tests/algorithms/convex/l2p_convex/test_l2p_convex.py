@@ -50,6 +50,7 @@ def test_calibrated_plans_meet_the_target():
     assert plane.guarantee.epsilon(1e-6) <= 1.0
     assert plane.exact_curve.epsilon(1e-6) < plane.guarantee.epsilon(1e-6)  # the sampler's error is charged
     assert plane.work < plane.work_limit
+    assert plane.work_per_round == pytest.approx(plane.work * 2 * plane.expected_switches / 1000)
 
 
 def test_no_feedback_moves_a_coin_of_strongly_convex_losses_too():

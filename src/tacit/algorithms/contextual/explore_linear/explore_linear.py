@@ -173,6 +173,11 @@ class ExploreLinear(OptionPlan):
         return super().trivial_regret * self.problem.largest_gap
 
     @property
+    def work_per_round(self) -> float:
+        """A Gram matrix while exploring, a product afterwards."""
+        return float(self.problem.dimension * (self.problem.dimension + self.problem.n))
+
+    @property
     def remark(self) -> str:
         """How long it explores."""
         return f"explores the first {self.explore:,} rounds, then decides by {len(self.phases)} models in turn"

@@ -198,6 +198,11 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             hazard = min(hazard, self.batch * self.clip + self.rate * float(self.regret_bound) / self.decisions)
         return self.decisions * (1 - (1 - self.force) * exp(-hazard))
 
+    @property
+    def work_per_round(self) -> float:
+        """The evaluations of losses in the draws of an average round, each of so many coordinates."""
+        return self.work * self.problem.domain.dimension * max(1.0, self.expected_switches) / self.rounds
+
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, *, work_limit: float | None = WORK_LIMIT) -> L2PConvex:
         if target.delta == 0 or target.max_switches is not None:
