@@ -112,7 +112,9 @@ class PrivateTrainer:
             self._sums.load_state_dict({**{name: kept[name] for name in _STATE}, "noise": {}})
 
     def _kept(self) -> dict[str, Any]:
-        return {**self.private_state(), "data": self._digest}
+        """The noise that later steps are corrected by, and a digest of the data. PRIVATE."""
+        noise = self._sums.state_dict()
+        return {**{name: noise[name] for name in _STATE}, "data": self._digest}
 
     @property
     def steps_left(self) -> int:
@@ -159,10 +161,6 @@ class PrivateTrainer:
             for mean, value in zip(means, self._trained, strict=True):
                 value.copy_(mean if kept else value)
         return self.model
-
-    def private_state(self) -> dict[str, Any]:
-        """Return the noise that later steps are corrected by. PRIVATE: publish model.state_dict() and nothing else."""
-        return {name: value for name, value in self._sums.state_dict().items() if name != "noise"}
 
     def close(self) -> None:
         """Let another trainer continue the run; this one makes no further steps."""
