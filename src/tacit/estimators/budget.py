@@ -157,8 +157,8 @@ PURE_SHARE = 0.1
 """The same if delta is 0."""
 # Beyond this share of the records the noise of a count tells nothing about the line.
 _LOUDEST = 0.12
-# Below the epsilon that is asked for by more than the sums' last digits.
-_ROUNDED = 1 - 1e-9
+ROUNDED = 1 - 1e-9
+"""Below the epsilon or mu that is asked for by more than the last digits of the sum of their parts."""
 
 ModelPlan = ObjectivePerturbation | OnlineToBatch | PrivateDescent
 
@@ -207,15 +207,15 @@ def divided(
     mu = largest_mu(model.curve, epsilon, delta, draws) if delta > 0 else None
     pure = mu is None
     if mu is None:
-        each = (epsilon - model.curve.epsilon(delta)) / parts * _ROUNDED
+        each = (epsilon - model.curve.epsilon(delta)) / parts * ROUNDED
         beside: Curve = Pure(each * parts)
         curve, numerics = compose([model.curve, beside], [delta, 0.0]), EXACT
-        step = each / STEPS * _ROUNDED
+        step = each / STEPS * ROUNDED
     else:
         beside, numerics = statistics_curve(mu, draws)
         curve = joint([model.curve, beside])
-        each = mu / sqrt(parts) * _ROUNDED
-        step = each / sqrt(STEPS) * _ROUNDED
+        each = mu / sqrt(parts) * ROUNDED
+        step = each / sqrt(STEPS) * ROUNDED
     between = relation.sides if pure else sqrt(relation.sides)
     names = ["noisy class counts"] * counts + ["the threshold between the classes"] * line
     return FitPlan(
@@ -251,22 +251,20 @@ def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, names
     )
 
 
-def statistics_guarantee(
-    epsilon: float, delta: float, relation: str, draws: int, *, released: str, theorem: str
-) -> Guarantee:
+def statistics_guarantee(epsilon: float, delta: float, relation: str, draws: int, released: str) -> Guarantee:
     """The contract of one release of so many noisy numbers that spends the whole budget."""
-    curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws)
+    pure: tuple[Curve, str] = Pure(epsilon), EXACT
+    curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws) if delta > 0 else pure
     made = Guarantee(
         curve=curve,
-        at_delta=delta,
+        at_delta=float(delta),
         released=released,
-        theorem=theorem,
+        theorem="Gaussian mechanism" if delta > 0 else "geometric mechanism",
         relation=Relation(relation),
         unit="one record",
         numerics=numerics,
     )
-    target = Target(epsilon, delta)
-    if not target.met_by(made):
+    if delta > 0 and not Target(epsilon, delta).met_by(made):
         raise PrivacyError(
             f"Noisy statistics do not meet epsilon={epsilon:g}, delta={delta:g}: the errors of their samplers cost "
             "more than so small a delta."

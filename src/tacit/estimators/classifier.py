@@ -33,7 +33,7 @@ from tacit.estimators.budget import (
     warn_if_useless,
 )
 from tacit.estimators.ledger import PrivacyWarning, charged
-from tacit.estimators.linear_model import PrivateLinearModel, descent_plan
+from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.estimators.records import (
     WeightedHingeLoss,
     WeightedLogisticLoss,
@@ -49,7 +49,7 @@ from tacit.losses.loss import LinkLoss, RowLoss
 from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer
+from tacit.validation import FloatArray, IntArray, check_choice
 
 LARGEST_DESCENT = 10**9
 """Numbers of a table, times the classes but one, above which "auto" makes no passes over it."""
@@ -146,7 +146,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             classes: all class labels; needed at the first call unless the estimator declares them.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        horizon = check_integer(type(self).__name__, "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -158,13 +157,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         codes = self._encode(labels, declared if first else self.classes_)
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
-        self._check_room(len(codes), horizon)
-        if first:
-            self.algorithm_ = "one-pass"
-            self._pass = self._begun(self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon))
+        learner = self._continued(
+            lambda horizon: self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon), len(codes)
+        )
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
-            self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
+            self._publish(self._passed(learner, rows, *columns).reshape(-1, rows.shape[1]))
         return self
 
     def public_guarantee(
@@ -183,7 +181,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 return self._objective_plan(self._loss(norm), records, width, count if count > 2 else 1, epsilon)
             if algorithm == "descent":
                 loss = self._loss(norm) if count == 2 else self._joint_loss(norm, count)
-                return descent_plan(loss, records, width * (count if count > 2 else 1), epsilon, self.delta, relation)
+                plan: PrivateDescent = self._calibrated(
+                    PrivateDescent, loss, records, width * (count if count > 2 else 1), epsilon
+                )
+                return plan
             return self._one_pass(norm, records, width, count, epsilon)
 
         relation = Relation(self.relation)
@@ -231,12 +232,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
-        try:
-            found = np.unique(labels)
-        except TypeError:
-            found = None
-        if found is None:  # not inside of the handler: an error keeps the one that it was raised in
-            raise InvalidInput(f"Labels of {type(self).__name__} must be all numbers or all words.")
+        found = class_labels(labels)
         if declared is None:
             with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
                 check_classification_targets(labels)

@@ -199,13 +199,10 @@ class PrivatePipeline(Exported, Pipeline):
             )
         return found
 
-    def _shares(self, private: Mapping[str, Any]) -> dict[str, float]:
-        *before, last = private
-        return {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
-
     def _epsilons(self, private: Mapping[str, Any], shape: _Shape, inputs: Mapping[str, _Input]) -> dict[str, float]:
         """What each private step may spend: its share, stretched by what composition saves."""
-        shares = self._shares(private)
+        *before, last = private
+        shares = {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
         if len(shares) == 1 or self.delta == 0:
             return {name: share * self.epsilon * (1 - 1e-9) for name, share in shares.items()}
 
