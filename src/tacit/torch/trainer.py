@@ -127,23 +127,18 @@ class PrivateTrainer:
         Returns whether parameters may have changed: not if the step was lost. Threads take turns.
         """
         with self._lock:
-            return self._made(self._step)
-
-    def _made(self, number: int) -> bool:
-        if number >= self.plan.steps:
-            raise ProtocolError(f"This plan has {self.plan.steps} steps, and all of them are used.")
-        released = self._run.release(number)
-        if released is None:
-            claimed = self._run.claim(number)
-            if claimed:
+            number = self._step
+            if number >= self.plan.steps:
+                raise ProtocolError(f"This plan has {self.plan.steps} steps, and all of them are used.")
+            released = self._run.release(number)
+            if released is None and self._run.claim(number):
                 released = self._released(number)
-            else:
+            elif released is None:
                 self._lost(number)
-        self._step += 1
-        if released is None:
-            return False
-        self._apply(released)
-        return True
+            self._step += 1
+            if released is not None:
+                self._apply(released)
+            return released is not None
 
     def run(self, average: float = 0.25) -> Any:
         """Make all steps that are left; the model ends as the mean over the last share of them (0: as the last one)."""
