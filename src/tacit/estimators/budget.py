@@ -220,7 +220,14 @@ def divided(
     names = ["noisy class counts"] * counts + ["the threshold between the classes"] * line
     return FitPlan(
         model,
-        _together(model.guarantee, curve, delta, numerics, names, "geometric" if pure else "Gaussian"),
+        replace(
+            model.guarantee,
+            curve=curve,
+            at_delta=delta,
+            released=f"{model.guarantee.released}; {'; '.join(names)}",
+            theorem=f"{model.guarantee.theorem}; {'geometric' if pure else 'Gaussian'} mechanism on counts",
+            numerics=composed_numerics([model.guarantee.numerics, numerics]),
+        ),
         NoisyCounts(each, between, pure) if counts else None,
         NoisyCounts(step, relation.sides, pure) if line else None,
     )
@@ -238,17 +245,6 @@ def largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float 
         return largest(cost, delta, 1e-3 * high, high, 1e-2)
     except PrivacyError:
         return None
-
-
-def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, names: list[str], noise: str) -> Guarantee:
-    return replace(
-        model,
-        curve=curve,
-        at_delta=delta,
-        released=f"{model.released}; {'; '.join(names)}",
-        theorem=f"{model.theorem}; {noise} mechanism on counts",
-        numerics=composed_numerics([model.numerics, numerics]),
-    )
 
 
 def statistics_guarantee(epsilon: float, delta: float, relation: str, draws: int, released: str) -> Guarantee:

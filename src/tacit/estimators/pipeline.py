@@ -325,9 +325,7 @@ def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
         warnings.simplefilter("always")
         try:
             found = call(*data, **params)
-        except TacitError:
-            raise
-        except NotFittedError:
+        except (TacitError, NotFittedError):
             raise
         except Exception as error:
             refused = type(error).__name__
