@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -74,7 +75,7 @@ class Mark(NamedTuple):
     overdue: int  # how many versions should have been released and were not
 
 
-class Experiments:
+class Experiments(AbstractContextManager["Experiments"]):
     """The experiments of a store.
 
     Args:
@@ -754,9 +755,6 @@ class Experiments:
     def close(self) -> None:
         """Let go of the private database."""
         self._replies.close_all()
-
-    def __enter__(self) -> Experiments:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
