@@ -6,7 +6,6 @@ is a hinge with its kink rounded off.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
@@ -32,7 +31,7 @@ from tacit.estimators.budget import (
     matched_line,
     warn_if_useless,
 )
-from tacit.estimators.ledger import PrivacyWarning, charged
+from tacit.estimators.ledger import charged, warn_of_reading
 from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.estimators.records import (
     WeightedHingeLoss,
@@ -236,11 +235,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if declared is None:
             with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
                 check_classification_targets(labels)
-            warnings.warn(
-                "The classes were read off the data, which the guarantee does not cover: declare classes=.",
-                PrivacyWarning,
-                stacklevel=4,
-            )
+            warn_of_reading("The classes were", "classes=", level=4)
             declared = found
         classes = class_labels(declared)
         # Of the declared classes and not of the labels: some of them must not be refused, or warned of, and others not.

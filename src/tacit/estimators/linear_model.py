@@ -23,7 +23,7 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
 from tacit.errors import ProtocolError
-from tacit.estimators.ledger import PrivacyWarning, charged
+from tacit.estimators.ledger import PrivacyWarning, charged, warn_of_reading
 from tacit.estimators.published import Exported
 from tacit.estimators.records import (
     canonical,
@@ -99,11 +99,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         """A declared bound, or the data's own with a warning."""
         if given is not None:
             return float(given)
-        warnings.warn(
-            f"{name} was read off the data, which the guarantee does not cover: declare it.",
-            PrivacyWarning,
-            stacklevel=5,
-        )
+        warn_of_reading(f"{name} was", "it", level=5)
         return largest if largest > 0 else 1.0
 
     def _augmented(self, X: Any, norm: float) -> Any:

@@ -19,7 +19,6 @@ epsilon/K. The number of records is public.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -36,7 +35,7 @@ from tacit.accounting.curves import ROUND_UP
 from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.estimators.budget import ROUNDED, NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
-from tacit.estimators.ledger import Ledger, PrivacyWarning, charged
+from tacit.estimators.ledger import Ledger, charged, warn_of_reading
 from tacit.estimators.pipeline import without_words
 from tacit.estimators.published import Exported, Published
 from tacit.estimators.records import checked_data, dense_parts
@@ -413,11 +412,7 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
 
     def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.bounds is None:
-            warnings.warn(
-                "bounds were read off the data, which the guarantee does not cover: declare them.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+            warn_of_reading("bounds were", "them", level=3)
             low, high = np.min(rows, axis=0), np.max(rows, axis=0)
             return low, np.where(high > low, high, low + 1.0)
         return public_limits("PrivateStandardScaler", self.bounds, rows.shape[1])
