@@ -75,12 +75,7 @@ def settle(database: Database, replies: Replies, version: Version, release: tupl
             if release is not None:
                 content, own = release
                 chain = records.releases(transaction, version.experiment)
-                head = following(chain[-1].head if chain else "", own)
+                head = digest([chain[-1].head if chain else "", own])  # a chain
                 records.add_release(transaction, version.experiment, Release(version.salt, content, own, head))
     replies.purge(version.salt)
     return state
-
-
-def following(head: str, own: str) -> str:
-    """Extend the chain of releases by a digest."""
-    return digest([head, own])

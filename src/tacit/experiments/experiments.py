@@ -28,7 +28,7 @@ from tacit.experiments.contract import LATTICE, Promise
 from tacit.experiments.design import Design, check_arms, check_min_share
 from tacit.experiments.policy import FOREVER, Policy, assign, is_pid, iso, period_of
 from tacit.experiments.records import DRAFT, ENDED, FROZEN, RELEASED, RUNNING, VOID, Experiment, Version
-from tacit.experiments.replies import Replies, Reply, batches, read_key
+from tacit.experiments.replies import Replies, Reply, read_key
 from tacit.experiments.witness import Witness
 from tacit.noise.randomness import secret_bytes
 from tacit.store.engines import Transaction
@@ -570,7 +570,8 @@ class Experiments(AbstractContextManager["Experiments"]):
         a version counts, or the sum of all if the design says so.
         """
         closed, malformed = [], []
-        taken: list[tuple[int, str, bool, Reply]] = []
+        taken: dict[str, tuple[bool, list[Reply]]] = {}
+        places: dict[str, list[int]] = {}
         written = [
             isinstance(row, list | tuple) and len(row) == 3 and is_pid(row[0]) and is_pid(row[1]) for row in rows
         ]
@@ -589,9 +590,10 @@ class Experiments(AbstractContextManager["Experiments"]):
                 malformed.append(place)
                 continue
             reply = Reply(self._replies.person(salt, pid), assign(salt, known.upto, pid), score)
-            taken.append((place, salt, known.adds, reply))
-        late = self._replies.add(batches((salt, adds, reply) for _, salt, adds, reply in taken))
-        closed += [place for place, salt, _, _ in taken if salt in late]
+            taken.setdefault(salt, (known.adds, []))[1].append(reply)
+            places.setdefault(salt, []).append(place)
+        for salt in self._replies.add(taken):
+            closed += places[salt]
         return Answer(sorted(closed), malformed)
 
     def expose(self, name: str, counts: dict[str, Sequence[int]]) -> None:

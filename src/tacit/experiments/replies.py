@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -318,11 +318,3 @@ def _table(salt: str) -> str:
 def _check_pid(pid: str) -> None:
     if not is_pid(pid):
         raise InvalidInput("A person is named by a pid, 32 hex digits in lower case, as SDKs compute it.")
-
-
-def batches(replies: Iterable[tuple[str, bool, Reply]]) -> dict[str, tuple[bool, list[Reply]]]:
-    """Sort replies by their versions."""
-    found: dict[str, tuple[bool, list[Reply]]] = {}
-    for salt, adds, reply in replies:
-        found.setdefault(salt, (adds, []))[1].append(reply)
-    return found
