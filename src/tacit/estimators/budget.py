@@ -276,12 +276,6 @@ class UsefulnessWarning(UserWarning):
     """A fit is private, and too noisy to be worth its budget as far as public numbers tell."""
 
 
-def largest_gain(loss: LinkLoss) -> float:
-    """By how much margins of up to 1 can lower the loss of a record that is decided blindly."""
-    one = np.ones(1)
-    return float((loss.link(0 * one, one) - loss.link(one, one))[0])
-
-
 def certified_excess(plan: ObjectivePerturbation) -> float:
     """A bound on the excess risk against models of margins up to 1."""
     problem = plan.problem
@@ -302,7 +296,8 @@ def warn_if_useless(
         useless = plan.problem.records * plan.mu / plan.relation.sides < FEWEST_FOR_DESCENT * max(2, plan.scores)
         told = "is to be expected: take more rows or a larger epsilon."
     else:
-        excess, gain = certified_excess(plan), largest_gain(loss)
+        blind, best = loss.link(np.array([0.0, 1.0]), np.ones(2)).tolist()  # at margins of 0 and 1
+        excess, gain = certified_excess(plan), blind - best
         useless = excess >= gain / 2
         told = (
             f"is certified (at most {gain:.2g} can be gained, up to {excess:.2g} lost to noise): take more rows, fewer "

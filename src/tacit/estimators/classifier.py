@@ -52,8 +52,6 @@ from tacit.validation import FloatArray, IntArray, check_choice
 
 LARGEST_DESCENT = 10**9
 """Numbers of a table, times the classes but one, above which "auto" makes no passes over it."""
-THRESHOLDS = ("matched", "zero")
-"""Where two classes are told apart."""
 
 
 def has_horizon(model: Any) -> bool:
@@ -85,7 +83,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         check_class_weight(owner, self.class_weight)
         if self.classes is not None and not isinstance(self.class_weight, str | None):
             public_class_weights(owner, self.class_weight, class_labels(self.classes))
-        check_choice(owner, "threshold", self.threshold, THRESHOLDS)
+        check_choice(owner, "threshold", self.threshold, ("matched", "zero"))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.

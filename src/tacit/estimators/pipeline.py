@@ -321,8 +321,7 @@ def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
     Warnings of this package are passed on: they depend on public numbers only.
     """
     refused = ""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             found = call(*data, **params)
         except (TacitError, NotFittedError):
@@ -354,8 +353,7 @@ def _public_rows(records: int, width: int, as_sparse: bool) -> Any:
 def _made(name: str, step: Any, table: Any, labels: Any) -> Any:
     """What a step that is not private makes of public rows."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return clone(step).fit_transform(table, labels)
     except Exception:  # whatever a step does not like about these rows
         pass
@@ -380,8 +378,7 @@ def _mixes(step: Any, table: Any, labels: Any, made: Any) -> bool:
     """Whether what a step makes of the first or the last public row depends on the others."""
     try:
         for rows in (slice(0, 1), slice(table.shape[0] - 1, None)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 alone = clone(step).fit(table[rows], labels[rows]).transform(table[rows])
             one, two = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, made[rows]))
             if one.shape != two.shape or not np.allclose(one, two, rtol=1e-6, equal_nan=True):

@@ -16,7 +16,7 @@ from tacit.errors import InvalidInput
 from tacit.problems import Arms
 from tacit.runtime.plan import Plan
 from tacit.spark.contract import chosen
-from tacit.spark.fleet import SEALS, Fleet, Step, feedback_columns, fleet_problem
+from tacit.spark.fleet import Fleet, Step, feedback_columns, fleet_problem
 from tacit.spark.root import Root
 from tacit.spark.rows import Report
 from tacit.validation import check_choice, require
@@ -90,7 +90,7 @@ def decide(
     """
     f: Any = require("pyspark.sql.functions", "spark")
     one = chosen(plan)
-    check_choice("decide", "seal", seal, SEALS)
+    check_choice("decide", "seal", seal, ("batch", "row"))
     keys = _checked_columns(stream, one, key, feedback, round)
     if not stream.isStreaming and isinstance(one.problem, Arms):
         raise InvalidInput(
