@@ -54,11 +54,6 @@ LARGEST_DESCENT = 10**9
 """Numbers of a table, times the classes but one, above which "auto" makes no passes over it."""
 
 
-def has_horizon(model: Any) -> bool:
-    """Whether passes in parts were announced: `partial_fit` exists only then."""
-    return model.horizon is not None
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     """Shared parts of the classifiers; subclasses give the loss of two classes and of several in one pass."""
@@ -133,7 +128,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             scores = self._scores(features)[:, 0]
             self.threshold_ = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
 
-    @available_if(has_horizon)
+    @available_if(lambda self: self.horizon is not None)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Continue one private pass over the `horizon` records that were declared; every model on the way is private.
 

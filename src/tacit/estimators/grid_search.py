@@ -32,6 +32,7 @@ from tacit.estimators.pipeline import PrivatePipeline, table_shape
 from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
 from tacit.estimators.scoring import check_scoring, error_sum
+from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
 from tacit.noise.selection import permute_and_flip
 from tacit.validation import check_number, check_privacy, invalid
@@ -170,7 +171,8 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
 
         The rows are numbers, unless the first step of a pipeline takes tables of anything.
         """
-        if isinstance(self._private, PrivatePipeline) and self._private.takes_tables:
+        private = self._private
+        if isinstance(private, PrivatePipeline) and isinstance(private.steps[0][1], PublicTable):
             count, width = table_shape(X)
             _, target = checked_data(self, np.zeros((count, width)), y)
             rows = X.copy().iloc if hasattr(X, "iloc") else np.array(X, dtype=object)

@@ -97,11 +97,6 @@ class PrivatePipeline(Exported, Pipeline):
         """The classes that the last step declares (None: it declares none)."""
         return getattr(self._final_estimator, "classes", None)
 
-    @property
-    def takes_tables(self) -> bool:
-        """Whether the first step takes cells that are no numbers: by its kind, not by the data."""
-        return isinstance(self.steps[0][1], PublicTable)
-
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
         """Train all steps within one budget; the spending is recorded before the data are used."""

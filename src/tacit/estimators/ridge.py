@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.accounting.guarantee import Guarantee
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.estimators.budget import warn_if_useless
-from tacit.estimators.classifier import has_horizon
 from tacit.estimators.ledger import charged
 from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.estimators.records import clipped_rows, relative_weights, scaled_rows
@@ -76,7 +75,7 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         self._publish(model)
         return self
 
-    @available_if(has_horizon)
+    @available_if(lambda self: self.horizon is not None)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateRidge:
         """Continue one private pass (Huber loss) over the declared number of records.
 
