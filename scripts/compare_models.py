@@ -42,7 +42,7 @@ from sklearn.model_selection import train_test_split
 
 from tacit.algorithms.stochastic.objective_perturbation import objective_perturbation as objective
 from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression
-from tacit.estimators.linear_model import objective_plan
+from tacit.estimators.linear_model import calibrated
 
 EPSILONS, SEEDS = (0.3, 1.0, 3.0), 4
 Generator = np.random.Generator
@@ -252,10 +252,10 @@ def ridge(rule: Callable[..., float] | None) -> Iterator[None]:
     own = objective._regulariser
     if rule is not None:
         objective._regulariser = rule
-    objective_plan.cache_clear()
+    calibrated.cache_clear()
     yield
     objective._regulariser = own
-    objective_plan.cache_clear()
+    calibrated.cache_clear()
 
 
 def without_dimension(rule, problem, sigma: float, epsilon: float, pure: bool) -> float:

@@ -16,7 +16,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, r
 
 from benchmarks import estimators
 from tacit.estimators.budget import largest_mu
-from tacit.estimators.linear_model import objective_plan
+from tacit.estimators.linear_model import calibrated
 
 PRIVATE_SETS = (
     "breast cancer", "digits", "ten-class digits", "wine", "text", "heavy tails", "one-hot", "wide", "100k x 50",
@@ -112,7 +112,7 @@ def fits(models: dict[str, Model], name: str) -> dict[str, Callable[[], object]]
 
     def work(model: Model) -> Callable[[], object]:
         def fit() -> None:
-            objective_plan.cache_clear()  # calibration counts
+            calibrated.cache_clear()  # calibration counts
             largest_mu.cache_clear()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

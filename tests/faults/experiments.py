@@ -27,7 +27,7 @@ from tacit.experiments import closing, records
 from tacit.experiments.contract import LATTICE
 from tacit.experiments.design import Design
 from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import assign
+from tacit.experiments.policy import assign, digest
 from tacit.experiments.replies import Replies
 from tacit.experiments.witness import Witness
 from tacit.server import experiments as routes
@@ -247,7 +247,7 @@ def verdict(places, sent):
     rows = len(experiments._replies.windows().keys() & {version.salt for version in versions})
     charges, head = len(store.ledger(LEDGER)), ""
     for release in experiments.releases(NAME):
-        head = closing.following(head, release["digest"])
+        head = digest([head, release["digest"]])
     found = {
         "versions": len(counted),
         "acknowledged": sum(len(batch.rows) for batch in sent.batches if batch.taken),

@@ -288,7 +288,7 @@ def test_a_ledger_is_charged_and_shown(service):
 def test_a_learner_that_only_a_program_can_open(service):
     problem = tacit.Convex(domain=tacit.domains.Ball(2), loss=tacit.losses.LinearLoss(), horizon=20)
     service.store.open("convex", problem, epsilon=1.0, delta=1e-6, algorithms=["PrivateFTRL"])
-    service.store.release("convex")
+    service.store._lives.clear()
     for path, body in (("decisions", {"key": "a"}), ("rounds/0/feedback", {"feedback": None})):
         status, problem = service.post(f"/v1/learners/convex/{path}", body)
         assert (status, "only that program opens it" in problem["detail"]) == (409, True)

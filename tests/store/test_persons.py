@@ -117,7 +117,7 @@ def test_whether_a_call_raises_does_not_say_how_often_a_person_came(path):
         assert [told is None for told in expected] == [False, False, True, True, False, False, False]
         assert outcomes(live, 3, "ada lovelace") == expected
         assert counted(store) == [0, 1, 2]
-        store.release("home")
+        store._lives.clear()
         live = opened(store)
         live.settle(3, [0.5, 0.25, 1.0], person="ada lovelace")
         with pytest.raises(ProtocolError, match="another one was reported"):

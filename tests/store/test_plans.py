@@ -104,7 +104,7 @@ def test_the_plan_of_a_learner_that_was_let_go_is_kept(path, monkeypatch):
         signature = store.open("home", problem, **TARGET).plan.plan.signature
     with tacit.Store(path) as store:
         assert store.open("home").plan.plan.signature == signature
-        store.release("home")
+        store._lives.clear()
         unplanned(monkeypatch)
         store.open("home")
 

@@ -157,8 +157,8 @@ PURE_SHARE = 0.1
 """The same if delta is 0."""
 # Beyond this share of the records the noise of a count tells nothing about the line.
 _LOUDEST = 0.12
-# Below the epsilon that is asked for by more than the sums' last digits.
-_ROUNDED = 1 - 1e-9
+ROUNDED = 1 - 1e-9
+"""Below the epsilon or mu that is asked for by more than the last digits of the sum of their parts."""
 
 ModelPlan = ObjectivePerturbation | OnlineToBatch | PrivateDescent
 
@@ -207,20 +207,27 @@ def divided(
     mu = largest_mu(model.curve, epsilon, delta, draws) if delta > 0 else None
     pure = mu is None
     if mu is None:
-        each = (epsilon - model.curve.epsilon(delta)) / parts * _ROUNDED
+        each = (epsilon - model.curve.epsilon(delta)) / parts * ROUNDED
         beside: Curve = Pure(each * parts)
         curve, numerics = compose([model.curve, beside], [delta, 0.0]), EXACT
-        step = each / STEPS * _ROUNDED
+        step = each / STEPS * ROUNDED
     else:
         beside, numerics = statistics_curve(mu, draws)
         curve = joint([model.curve, beside])
-        each = mu / sqrt(parts) * _ROUNDED
-        step = each / sqrt(STEPS) * _ROUNDED
+        each = mu / sqrt(parts) * ROUNDED
+        step = each / sqrt(STEPS) * ROUNDED
     between = relation.sides if pure else sqrt(relation.sides)
     names = ["noisy class counts"] * counts + ["the threshold between the classes"] * line
     return FitPlan(
         model,
-        _together(model.guarantee, curve, delta, numerics, names, "geometric" if pure else "Gaussian"),
+        replace(
+            model.guarantee,
+            curve=curve,
+            at_delta=delta,
+            released=f"{model.guarantee.released}; {'; '.join(names)}",
+            theorem=f"{model.guarantee.theorem}; {'geometric' if pure else 'Gaussian'} mechanism on counts",
+            numerics=composed_numerics([model.guarantee.numerics, numerics]),
+        ),
         NoisyCounts(each, between, pure) if counts else None,
         NoisyCounts(step, relation.sides, pure) if line else None,
     )
@@ -240,33 +247,20 @@ def largest_mu(model: Curve, epsilon: float, delta: float, draws: int) -> float 
         return None
 
 
-def _together(model: Guarantee, curve: Curve, delta: float, numerics: str, names: list[str], noise: str) -> Guarantee:
-    return replace(
-        model,
-        curve=curve,
-        at_delta=delta,
-        released=f"{model.released}; {'; '.join(names)}",
-        theorem=f"{model.theorem}; {noise} mechanism on counts",
-        numerics=composed_numerics([model.numerics, numerics]),
-    )
-
-
-def statistics_guarantee(
-    epsilon: float, delta: float, relation: str, draws: int, *, released: str, theorem: str
-) -> Guarantee:
+def statistics_guarantee(epsilon: float, delta: float, relation: str, draws: int, released: str) -> Guarantee:
     """The contract of one release of so many noisy numbers that spends the whole budget."""
-    curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws)
+    pure: tuple[Curve, str] = Pure(epsilon), EXACT
+    curve, numerics = statistics_curve(gaussian_mu(epsilon, delta), draws) if delta > 0 else pure
     made = Guarantee(
         curve=curve,
-        at_delta=delta,
+        at_delta=float(delta),
         released=released,
-        theorem=theorem,
+        theorem="Gaussian mechanism" if delta > 0 else "geometric mechanism",
         relation=Relation(relation),
         unit="one record",
         numerics=numerics,
     )
-    target = Target(epsilon, delta)
-    if not target.met_by(made):
+    if delta > 0 and not Target(epsilon, delta).met_by(made):
         raise PrivacyError(
             f"Noisy statistics do not meet epsilon={epsilon:g}, delta={delta:g}: the errors of their samplers cost "
             "more than so small a delta."
@@ -280,12 +274,6 @@ FEWEST_FOR_DESCENT = 10
 
 class UsefulnessWarning(UserWarning):
     """A fit is private, and too noisy to be worth its budget as far as public numbers tell."""
-
-
-def largest_gain(loss: LinkLoss) -> float:
-    """By how much margins of up to 1 can lower the loss of a record that is decided blindly."""
-    one = np.ones(1)
-    return float((loss.link(0 * one, one) - loss.link(one, one))[0])
 
 
 def certified_excess(plan: ObjectivePerturbation) -> float:
@@ -308,7 +296,8 @@ def warn_if_useless(
         useless = plan.problem.records * plan.mu / plan.relation.sides < FEWEST_FOR_DESCENT * max(2, plan.scores)
         told = "is to be expected: take more rows or a larger epsilon."
     else:
-        excess, gain = certified_excess(plan), largest_gain(loss)
+        blind, best = loss.link(np.array([0.0, 1.0]), np.ones(2)).tolist()  # at margins of 0 and 1
+        excess, gain = certified_excess(plan), blind - best
         useless = excess >= gain / 2
         told = (
             f"is certified (at most {gain:.2g} can be gained, up to {excess:.2g} lost to noise): take more rows, fewer "

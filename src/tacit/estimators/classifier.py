@@ -6,7 +6,6 @@ is a hinge with its kink rounded off.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
@@ -32,8 +31,8 @@ from tacit.estimators.budget import (
     matched_line,
     warn_if_useless,
 )
-from tacit.estimators.ledger import PrivacyWarning, charged
-from tacit.estimators.linear_model import PrivateLinearModel, descent_plan
+from tacit.estimators.ledger import charged, warn_of_reading
+from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.estimators.records import (
     WeightedHingeLoss,
     WeightedLogisticLoss,
@@ -49,17 +48,10 @@ from tacit.losses.loss import LinkLoss, RowLoss
 from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer
+from tacit.validation import FloatArray, IntArray, check_choice
 
 LARGEST_DESCENT = 10**9
 """Numbers of a table, times the classes but one, above which "auto" makes no passes over it."""
-THRESHOLDS = ("matched", "zero")
-"""Where two classes are told apart."""
-
-
-def has_horizon(model: Any) -> bool:
-    """Whether passes in parts were announced: `partial_fit` exists only then."""
-    return model.horizon is not None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -86,7 +78,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         check_class_weight(owner, self.class_weight)
         if self.classes is not None and not isinstance(self.class_weight, str | None):
             public_class_weights(owner, self.class_weight, class_labels(self.classes))
-        check_choice(owner, "threshold", self.threshold, THRESHOLDS)
+        check_choice(owner, "threshold", self.threshold, ("matched", "zero"))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Train privately; the spending is recorded before the data are used.
@@ -136,7 +128,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             scores = self._scores(features)[:, 0]
             self.threshold_ = matched_line(plan.line, scores, codes == 1, weights, float(self.intercept_[0]), source)
 
-    @available_if(has_horizon)
+    @available_if(lambda self: self.horizon is not None)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> PrivateLinearClassifier:
         """Continue one private pass over the `horizon` records that were declared; every model on the way is private.
 
@@ -146,7 +138,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             classes: all class labels; needed at the first call unless the estimator declares them.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        horizon = check_integer(type(self).__name__, "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
         if isinstance(self.class_weight, str):
@@ -158,13 +149,12 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             self.data_norm_ = self._bound_of("data_norm", self.data_norm, self._largest_norm(features))
         codes = self._encode(labels, declared if first else self.classes_)
         rows, count = self._augmented(features, self.data_norm_), len(self.classes_)
-        self._check_room(len(codes), horizon)
-        if first:
-            self.algorithm_ = "one-pass"
-            self._pass = self._begun(self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon))
+        learner = self._continued(
+            lambda horizon: self._one_pass(self.data_norm_, horizon, rows.shape[1], count, self.epsilon), len(codes)
+        )
         with np.errstate(all="ignore"):  # whether something underflows depends on the data
             columns = self._pass_columns(codes, weights * self._declared_weights()[codes], count)
-            self._publish(self._passed(self._pass, rows, *columns).reshape(-1, rows.shape[1]))
+            self._publish(self._passed(learner, rows, *columns).reshape(-1, rows.shape[1]))
         return self
 
     def public_guarantee(
@@ -183,7 +173,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 return self._objective_plan(self._loss(norm), records, width, count if count > 2 else 1, epsilon)
             if algorithm == "descent":
                 loss = self._loss(norm) if count == 2 else self._joint_loss(norm, count)
-                return descent_plan(loss, records, width * (count if count > 2 else 1), epsilon, self.delta, relation)
+                plan: PrivateDescent = self._calibrated(
+                    PrivateDescent, loss, records, width * (count if count > 2 else 1), epsilon
+                )
+                return plan
             return self._one_pass(norm, records, width, count, epsilon)
 
         relation = Relation(self.relation)
@@ -231,20 +224,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return self.classes_[codes]
 
     def _encode(self, labels: Any, declared: Any) -> IntArray:
-        try:
-            found = np.unique(labels)
-        except TypeError:
-            found = None
-        if found is None:  # not inside of the handler: an error keeps the one that it was raised in
-            raise InvalidInput(f"Labels of {type(self).__name__} must be all numbers or all words.")
+        found = class_labels(labels)
         if declared is None:
             with np.errstate(invalid="ignore"):  # scikit-learn casts labels to integers to see whether they are some
                 check_classification_targets(labels)
-            warnings.warn(
-                "The classes were read off the data, which the guarantee does not cover: declare classes=.",
-                PrivacyWarning,
-                stacklevel=4,
-            )
+            warn_of_reading("The classes were", "classes=", level=4)
             declared = found
         classes = class_labels(declared)
         # Of the declared classes and not of the labels: some of them must not be refused, or warned of, and others not.

@@ -32,12 +32,24 @@ from tacit.estimators.pipeline import PrivatePipeline, table_shape
 from tacit.estimators.published import Exported
 from tacit.estimators.records import canonical, checked_data, class_labels, is_sparse
 from tacit.estimators.scoring import check_scoring, error_sum
+from tacit.estimators.table import PublicTable
 from tacit.noise.randomness import Randomness
 from tacit.noise.selection import permute_and_flip
-from tacit.validation import FloatArray, check_number, check_privacy, invalid
+from tacit.validation import check_number, check_privacy, invalid
 
 # Classes too: candidates with different classes would be compared on different questions.
 _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")
+
+
+def _of_the_selected(name: str) -> Any:
+    """The method of the selected model."""
+
+    def called(self: PrivateGridSearch, X: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(X)
+
+    called.__name__, called.__doc__ = name, f"`{name}` of the selected model."
+    return available_if(lambda self: hasattr(self._shown, name))(called)
 
 
 @dataclass(eq=False, repr=False)
@@ -105,22 +117,9 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         self.best_estimator_, self.best_params_ = fitted[best], candidates[best]
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Predict with the selected model."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    @available_if(lambda self: hasattr(self._shown, "predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Class probabilities of the selected model."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-    @available_if(lambda self: hasattr(self._shown, "decision_function"))
-    def decision_function(self, X: Any) -> FloatArray:
-        """Margins of the selected model."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(X))
+    predict = _of_the_selected("predict")
+    predict_proba = _of_the_selected("predict_proba")
+    decision_function = _of_the_selected("decision_function")
 
     @property
     def classes_(self) -> Any:
@@ -172,7 +171,8 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
 
         The rows are numbers, unless the first step of a pipeline takes tables of anything.
         """
-        if isinstance(self._private, PrivatePipeline) and self._private.takes_tables:
+        private = self._private
+        if isinstance(private, PrivatePipeline) and isinstance(private.steps[0][1], PublicTable):
             count, width = table_shape(X)
             _, target = checked_data(self, np.zeros((count, width)), y)
             rows = X.copy().iloc if hasattr(X, "iloc") else np.array(X, dtype=object)
@@ -202,9 +202,8 @@ class PrivateGridSearch(Exported, MetaEstimatorMixin, BaseEstimator):
         return largest(cost, self.epsilon, self.epsilon / count * 0.999, self.epsilon, 1e-3)
 
     def _guarantee(self) -> Guarantee:
-        pure = self.delta == 0
         return Guarantee(
-            curve=Pure(self.epsilon) if pure else Approximate(self.epsilon, self.delta),
+            curve=Pure(self.epsilon) if self.delta == 0 else Approximate(self.epsilon, self.delta),
             at_delta=self.delta,
             released="every candidate model and which of them was selected",
             theorem="composition of the candidates on one part of the rows; permute-and-flip on the other",

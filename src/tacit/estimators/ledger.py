@@ -11,11 +11,17 @@ from tacit.accounting.ledger import Ledger, check_ledger
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Process, Randomness
 
-__all__ = ["LEDGER", "Ledger", "PrivacyWarning", "charged", "randomness_of", "spend"]
+__all__ = ["LEDGER", "Ledger", "PrivacyWarning", "charged", "randomness_of", "spend", "warn_of_reading"]
 
 
 class PrivacyWarning(UserWarning):
     """Something about this fit is not covered by its guarantee."""
+
+
+def warn_of_reading(what: str, declare: str, level: int) -> None:
+    """Warn that something was read off the data; `level`: how many calls above this one the warning belongs to."""
+    told = f"{what} read off the data, which the guarantee does not cover: declare {declare}."
+    warnings.warn(told, PrivacyWarning, stacklevel=level + 1)
 
 
 LEDGER = Ledger()

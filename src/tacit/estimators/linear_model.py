@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from math import ceil
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.ledger import Ledger, check_ledger
-from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, PrivateDescent
+from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK, private_minimum
 from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation import (
     ObjectivePerturbationLearner,
@@ -22,7 +23,7 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
 from tacit.errors import ProtocolError
-from tacit.estimators.ledger import PrivacyWarning, charged
+from tacit.estimators.ledger import PrivacyWarning, charged, warn_of_reading
 from tacit.estimators.published import Exported
 from tacit.estimators.records import (
     canonical,
@@ -37,6 +38,7 @@ from tacit.losses.custom import RegularisedLoss
 from tacit.losses.loss import LinkLoss, Loss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
+from tacit.runtime.plan import Plan
 from tacit.solvers.loss_sums import SparseLinkSum
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
 
@@ -79,12 +81,9 @@ class PrivateLinearModel(Exported, BaseEstimator):
         check_privacy(owner, self.epsilon, self.delta)
         check_choice(owner, "algorithm", self.algorithm, self._algorithms)
         check_choice(owner, "relation", str(self.relation), ("replace", "zero-out"))
-        if self.data_norm is not None:
-            check_positive(owner, "data_norm", self.data_norm)
-        if self.regularisation is not None:
-            check_positive(owner, "regularisation", self.regularisation)
-        if self.weight_bound is not None:
-            check_positive(owner, "weight_bound", self.weight_bound)
+        for name in ("data_norm", "regularisation", "weight_bound"):
+            if getattr(self, name) is not None:
+                check_positive(owner, name, getattr(self, name))
         if self.horizon is not None:
             check_integer(owner, "horizon", self.horizon)
         check_ledger(owner, self.ledger)
@@ -100,11 +99,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         """A declared bound, or the data's own with a warning."""
         if given is not None:
             return float(given)
-        warnings.warn(
-            f"{name} was read off the data, which the guarantee does not cover: declare it.",
-            PrivacyWarning,
-            stacklevel=5,
-        )
+        warn_of_reading(f"{name} was", "it", level=5)
         return largest if largest > 0 else 1.0
 
     def _augmented(self, X: Any, norm: float) -> Any:
@@ -121,11 +116,18 @@ class PrivateLinearModel(Exported, BaseEstimator):
         return "objective" if sparse or size <= LARGEST_OBJECTIVE else "one-pass"
 
     def _objective_plan(
-        self, loss: Loss, records: int, dimension: int, releases: int, epsilon: float
+        self, loss: Loss, records: int, dimension: int, releases: int, epsilon: float, rule: Any = None
     ) -> ObjectivePerturbation:
         """The public plan of objective perturbation; nothing in it comes from the data."""
-        rule = "practical" if self.regularisation is None else self.regularisation
-        return objective_plan(loss, records, dimension, releases, epsilon, self.delta, str(self.relation), rule)
+        rule = rule or self.regularisation or "practical"
+        plan: ObjectivePerturbation = self._calibrated(
+            ObjectivePerturbation, loss, records, dimension, epsilon, regularisation=rule, releases=releases
+        )
+        return plan
+
+    def _calibrated(self, *facts: Any, **options: Any) -> Any:
+        """A plan by its kind, loss, records, dimension and epsilon."""
+        return calibrated(*facts, self.delta, str(self.relation), **options)
 
     def _one_pass_plan(self, loss: RowLoss, records: int, dimension: int, norm: float, epsilon: float) -> OnlineToBatch:
         """The public plan of one pass; the domain is a ball of the rule's radius, in units of the largest margin."""
@@ -168,11 +170,17 @@ class PrivateLinearModel(Exported, BaseEstimator):
         """A pass that is paid for and has seen nothing yet."""
         return cast(OnlineToBatchLearner, plan.start(charged(self, plan.guarantee).child("pass")))
 
-    def _check_room(self, records: int, horizon: int) -> None:
-        """Refuse more records than were declared; of a pass that has not begun, before it is paid for."""
-        left = self._pass.plan.problem.records - self._pass.rounds if hasattr(self, "_pass") else horizon
+    def _continued(self, planned: Callable[[int], OnlineToBatch], records: int) -> OnlineToBatchLearner:
+        """The pass in parts, paid for when it begins; more records than were declared are refused before."""
+        horizon = check_integer(type(self).__name__, "horizon", self.horizon)
+        begun: OnlineToBatchLearner | None = getattr(self, "_pass", None)
+        left = horizon if begun is None else begun.plan.problem.records - begun.rounds
         if records > left:
             raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {records}.")
+        if begun is None:
+            self.algorithm_, begun = "one-pass", self._begun(planned(horizon))
+        self._pass = begun
+        return begun
 
     @staticmethod
     def _passed(learner: OnlineToBatchLearner, rows: Any, *columns: FloatArray) -> FloatArray:
@@ -213,30 +221,17 @@ class PrivateLinearModel(Exported, BaseEstimator):
         return np.ascontiguousarray(models[:, :-1]), models[:, -1] * INTERCEPT_SHARE * norm
 
 
-@lru_cache(maxsize=128)
-def objective_plan(
+@lru_cache(maxsize=256)
+def calibrated(
+    kind: type[Plan],
     loss: Loss,
     records: int,
     dimension: int,
-    releases: int,
     epsilon: float,
     delta: float,
     relation: str,
-    regularisation: float | str,
-) -> ObjectivePerturbation:
-    """Objective perturbation at a target; kept, because folds and candidates of a search ask for the same ones."""
+    **options: Any,
+) -> Any:
+    """A plan of this kind at a target; kept, because folds and candidates of a search ask for the same ones."""
     problem = Stochastic(domain=Ball(dimension), loss=loss, horizon=records)
-    plan = ObjectivePerturbation.calibrate(
-        problem, epsilon=epsilon, delta=delta, relation=relation, regularisation=regularisation, releases=releases
-    )
-    return cast(ObjectivePerturbation, plan)
-
-
-@lru_cache(maxsize=128)
-def descent_plan(
-    loss: Loss, records: int, dimension: int, epsilon: float, delta: float, relation: str
-) -> PrivateDescent:
-    """Private descent at a target; kept, as the plans of objective perturbation are."""
-    problem = Stochastic(domain=Ball(dimension), loss=loss, horizon=records)
-    plan = PrivateDescent.calibrate(problem, epsilon=epsilon, delta=delta, relation=relation)
-    return cast(PrivateDescent, plan)
+    return kind.calibrate(problem, epsilon=epsilon, delta=delta, relation=relation, **options)

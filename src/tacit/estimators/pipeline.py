@@ -97,11 +97,6 @@ class PrivatePipeline(Exported, Pipeline):
         """The classes that the last step declares (None: it declares none)."""
         return getattr(self._final_estimator, "classes", None)
 
-    @property
-    def takes_tables(self) -> bool:
-        """Whether the first step takes cells that are no numbers: by its kind, not by the data."""
-        return isinstance(self.steps[0][1], PublicTable)
-
     @np.errstate(all="ignore")  # whether something overflows in a step depends on the data
     def fit(self, X: Any, y: Any = None, **params: Any) -> PrivatePipeline:
         """Train all steps within one budget; the spending is recorded before the data are used."""
@@ -199,13 +194,10 @@ class PrivatePipeline(Exported, Pipeline):
             )
         return found
 
-    def _shares(self, private: Mapping[str, Any]) -> dict[str, float]:
-        *before, last = private
-        return {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
-
     def _epsilons(self, private: Mapping[str, Any], shape: _Shape, inputs: Mapping[str, _Input]) -> dict[str, float]:
         """What each private step may spend: its share, stretched by what composition saves."""
-        shares = self._shares(private)
+        *before, last = private
+        shares = {**{name: BEFORE / len(before) for name in before}, last: 1 - BEFORE if before else 1.0}
         if len(shares) == 1 or self.delta == 0:
             return {name: share * self.epsilon * (1 - 1e-9) for name, share in shares.items()}
 
@@ -324,13 +316,10 @@ def without_words(call: Callable[..., Any], *data: Any, **params: Any) -> Any:
     Warnings of this package are passed on: they depend on public numbers only.
     """
     refused = ""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             found = call(*data, **params)
-        except TacitError:
-            raise
-        except NotFittedError:
+        except (TacitError, NotFittedError):
             raise
         except Exception as error:
             refused = type(error).__name__
@@ -359,8 +348,7 @@ def _public_rows(records: int, width: int, as_sparse: bool) -> Any:
 def _made(name: str, step: Any, table: Any, labels: Any) -> Any:
     """What a step that is not private makes of public rows."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return clone(step).fit_transform(table, labels)
     except Exception:  # whatever a step does not like about these rows
         pass
@@ -385,8 +373,7 @@ def _mixes(step: Any, table: Any, labels: Any, made: Any) -> bool:
     """Whether what a step makes of the first or the last public row depends on the others."""
     try:
         for rows in (slice(0, 1), slice(table.shape[0] - 1, None)):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 alone = clone(step).fit(table[rows], labels[rows]).transform(table[rows])
             one, two = (np.asarray(part.todense() if is_sparse(part) else part) for part in (alone, made[rows]))
             if one.shape != two.shape or not np.allclose(one, two, rtol=1e-6, equal_nan=True):

@@ -10,7 +10,6 @@ Nothing here makes a sparse table dense, but for a part of bounded size at a tim
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from scipy.special import expit
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from tacit.errors import InvalidInput
-from tacit.estimators.ledger import PrivacyWarning
+from tacit.estimators.ledger import warn_of_reading
 from tacit.losses.loss import LogisticLoss, SmoothedHingeLoss, clip_factors, clip_rows, row_norms
 from tacit.validation import FloatArray, check_number, check_positive, invalid
 
@@ -209,11 +208,7 @@ def relative_weights(owner: str, given: Any, bound: float | None, records: int) 
     if not fine:
         raise InvalidInput(f"The sample_weight of {owner} must be one finite number for each of the {records} rows.")
     if bound is None:
-        warnings.warn(
-            "weight_bound was read off the data, which the guarantee does not cover: declare it.",
-            PrivacyWarning,
-            stacklevel=4,
-        )
+        warn_of_reading("weight_bound was", "it", level=4)
         bound = max(float(np.max(weights, initial=0.0)), 1e-300)
     return clipped_weights(weights, bound)
 

@@ -16,12 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from tacit.accounting.guarantee import Guarantee
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
 from tacit.estimators.budget import warn_if_useless
-from tacit.estimators.classifier import has_horizon
 from tacit.estimators.ledger import charged
-from tacit.estimators.linear_model import PrivateLinearModel, objective_plan
+from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.estimators.records import clipped_rows, relative_weights, scaled_rows
 from tacit.losses.loss import HuberLoss
-from tacit.validation import FloatArray, check_integer, check_positive
+from tacit.validation import FloatArray, check_positive
 
 SHORTER = 4.0
 """Times the regularisation of a classifier: the best of 1, 2, 4 and 8 on synthetic rows and diabetes."""
@@ -64,20 +63,19 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         weights = relative_weights("PrivateRidge", sample_weight, self.weight_bound, features.shape[0])
         self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
-        huber, (records, width) = _huber(self.data_norm_), rows.shape
-        self.algorithm_, self.excess_risk_ = self._method(), None
-        if self.algorithm_ == "objective":
-            plan = self._huber_plan(self.data_norm_, records, width)
-            facts = f"{records} rows, {features.shape[1]} features"
+        huber, plan = _huber(self.data_norm_), self._model_plan(self.data_norm_, *rows.shape)
+        self.algorithm_, self.excess_risk_ = "one-pass", None
+        if isinstance(plan, ObjectivePerturbation):
+            facts = f"{rows.shape[0]} rows, {features.shape[1]} features"
             warn_if_useless(plan, huber, facts, self.epsilon, level=2)
-            self.excess_risk_ = float(plan.regret_bound)
+            self.algorithm_, self.excess_risk_ = "objective", float(plan.regret_bound)
             model = self._minimisers(plan, huber, rows, [target], charged(self, plan.guarantee))[0]
         else:
-            model = self._passed(self._begun(self._huber_pass(self.data_norm_, records, width)), rows, target)
+            model = self._passed(self._begun(plan), rows, target)
         self._publish(model)
         return self
 
-    @available_if(has_horizon)
+    @available_if(lambda self: self.horizon is not None)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> PrivateRidge:
         """Continue one private pass (Huber loss) over the declared number of records.
 
@@ -86,7 +84,6 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
             y: their targets.
             sample_weight: one number for each row, clipped to [0, weight_bound].
         """
-        horizon = check_integer("PrivateRidge", "horizon", self.horizon)
         first = not hasattr(self, "_pass")
         self._check_parameters()
         features, target = self._validated(X, y, reset=first, numeric=True)
@@ -94,11 +91,10 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
         if first:
             self._set_bounds(features, target)
         rows, target = self._weighted(features, target, weights)
-        self._check_room(len(target), horizon)
-        if first:
-            self.algorithm_ = "one-pass"
-            self._pass = self._begun(self._huber_pass(self.data_norm_, horizon, rows.shape[1]))
-        self._publish(self._passed(self._pass, rows, target))
+        learner = self._continued(
+            lambda horizon: self._huber_pass(self.data_norm_, horizon, rows.shape[1]), len(target)
+        )
+        self._publish(self._passed(learner, rows, target))
         return self
 
     def _huber_pass(self, norm: float, records: int, width: int) -> OnlineToBatch:
@@ -114,20 +110,16 @@ class PrivateRidge(RegressorMixin, PrivateLinearModel):
     ) -> Guarantee:
         """Give the guarantee of a fit of this shape: known before any data, and the same for all data."""
         norm, width = self._public_shape(n_features)
-        if self._method() == "objective":
-            return self._huber_plan(norm, n_samples, width).guarantee
-        return self._huber_pass(norm, n_samples, width).guarantee
+        return self._model_plan(norm, n_samples, width).guarantee
 
-    def _method(self) -> str:
-        return "objective" if self.algorithm == "auto" else self.algorithm
-
-    def _huber_plan(self, norm: float, records: int, width: int) -> ObjectivePerturbation:
-        """Objective perturbation, regularised more than classifiers are: targets of at most 1 need short models."""
+    def _model_plan(self, norm: float, records: int, width: int) -> ObjectivePerturbation | OnlineToBatch:
+        """One pass, or an objective, regularised more than classifiers are: targets of at most 1 need short models."""
+        if self.algorithm == "one-pass":
+            return self._huber_pass(norm, records, width)
         plan = self._objective_plan(_huber(norm), records, width, 1, self.epsilon)
         if self.regularisation is not None:
             return plan
-        ridge = SHORTER * plan.regularisation
-        return objective_plan(_huber(norm), records, width, 1, self.epsilon, self.delta, str(self.relation), ridge)
+        return self._objective_plan(_huber(norm), records, width, 1, self.epsilon, SHORTER * plan.regularisation)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -19,7 +19,6 @@ epsilon/K. The number of records is public.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -32,12 +31,11 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.curves import ROUND_UP, Pure
+from tacit.accounting.curves import ROUND_UP
 from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
-from tacit.accounting.rounding import EXACT
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.estimators.budget import NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
-from tacit.estimators.ledger import Ledger, PrivacyWarning, charged
+from tacit.estimators.budget import ROUNDED, NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
+from tacit.estimators.ledger import Ledger, charged, warn_of_reading
 from tacit.estimators.pipeline import without_words
 from tacit.estimators.published import Exported, Published
 from tacit.estimators.records import checked_data, dense_parts
@@ -66,8 +64,6 @@ from tacit.validation import (
 )
 
 BLOCK_ENTRIES = 1 << 18
-# Below the epsilon or mu that is asked for by more than the last digits of their parts.
-_ROUNDED = 1 - 1e-9
 
 
 @dataclass(eq=False, repr=False)
@@ -95,24 +91,8 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
         self._check_parameters()
         if getattr(self, "bounds", None) is not None:
             public_limits(type(self).__name__, self.bounds, n_features)
-        if self.delta == 0:
-            return Guarantee(
-                curve=Pure(self.epsilon),
-                at_delta=0.0,
-                released=self._released,
-                theorem="geometric mechanism",
-                relation=Relation(self.relation),
-                unit="one record",
-                numerics=EXACT,
-            )
-        return statistics_guarantee(
-            self.epsilon,
-            self.delta,
-            self.relation,
-            self._draws(n_features),
-            released=self._released,
-            theorem="Gaussian mechanism",
-        )
+        draws = self._draws(n_features) if self.delta > 0 else 0
+        return statistics_guarantee(self.epsilon, self.delta, self.relation, draws, self._released)
 
     def _check_parameters(self) -> None:
         owner = type(self).__name__
@@ -128,9 +108,9 @@ class PrivateStatistic(Published, BaseEstimator, ABC):
     def _noise(self, l2: float, l1: float, releases: int = 1) -> NoisyCounts:
         """Noise for each of several releases that a record moves by so much, all within the budget."""
         if self.delta == 0:
-            return NoisyCounts(self.epsilon / releases * (1.0 if releases == 1 else _ROUNDED), l1, pure=True)
+            return NoisyCounts(self.epsilon / releases * (1.0 if releases == 1 else ROUNDED), l1, pure=True)
         mu = gaussian_mu(self.epsilon, self.delta)
-        return NoisyCounts(mu / sqrt(releases) * (1.0 if releases == 1 else _ROUNDED), l2, pure=False)
+        return NoisyCounts(mu / sqrt(releases) * (1.0 if releases == 1 else ROUNDED), l2, pure=False)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -432,11 +412,7 @@ class PrivateStandardScaler(Exported, OneToOneFeatureMixin, TransformerMixin, Pr
 
     def _limits(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         if self.bounds is None:
-            warnings.warn(
-                "bounds were read off the data, which the guarantee does not cover: declare them.",
-                PrivacyWarning,
-                stacklevel=3,
-            )
+            warn_of_reading("bounds were", "them", level=3)
             low, high = np.min(rows, axis=0), np.max(rows, axis=0)
             return low, np.where(high > low, high, low + 1.0)
         return public_limits("PrivateStandardScaler", self.bounds, rows.shape[1])

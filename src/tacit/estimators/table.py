@@ -16,7 +16,6 @@ missing cell makes floats of integers. So "7", 7, 7.0 and True's 1 are compared 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from math import isnan, sqrt
@@ -34,25 +33,8 @@ from tacit.validation import LARGEST, SMALLEST, FloatArray, check_integer, check
 LARGEST_HASH = 2**20
 
 
-class Column(ABC):
-    """What is public of one column of a table."""
-
-    @property
-    @abstractmethod
-    def width(self) -> int:
-        """How many numbers a cell becomes."""
-
-    @abstractmethod
-    def labels(self) -> list[str]:
-        """Name the numbers of a cell, "" for the column's own name."""
-
-    @abstractmethod
-    def encode(self, cells: Any, constant: Any) -> Any:
-        """Give each cell's numbers, of norm at most 1; `constant` stands for cells that are missing."""
-
-
 @dataclass(frozen=True)
-class Bounds(Column):
+class Bounds:
     """Numbers between public bounds; others are clipped.
 
     Args:
@@ -70,12 +52,15 @@ class Bounds(Column):
 
     @property
     def width(self) -> int:
+        """How many numbers a cell becomes."""
         return 1
 
     def labels(self) -> list[str]:
+        """Name the numbers of a cell, "" for the column's own name."""
         return [""]
 
     def encode(self, cells: Any, constant: Any) -> Any:
+        """Give each cell's numbers, of norm at most 1; `constant` stands for cells that are missing."""
         values, middle, half = numbers_of(cells), (self.low + self.high) / 2, (self.high - self.low) / 2
         values = np.where(np.isnan(values), middle if constant is None else float(constant), values)
         # Clipped again: between bounds that are neighbouring floats the middle is one of them.
@@ -83,7 +68,7 @@ class Bounds(Column):
 
 
 @dataclass(frozen=True)
-class Categories(Column):
+class Categories:
     """One of several public values, as one column each (one-hot).
 
     Args:
@@ -124,7 +109,7 @@ class Categories(Column):
 
 
 @dataclass(frozen=True)
-class Hashed(Column):
+class Hashed:
     """Texts as counts of their words, in columns that a public hash chooses, scaled to length 1.
 
     Args:
@@ -150,6 +135,10 @@ class Hashed(Column):
         texts = (stand_in if text is None else text for text in texts_of(cells))
         written = [text.encode("utf-8", "replace").decode() for text in texts]
         return sparse.csr_array(hashing.transform(written))
+
+
+Column = Bounds | Categories | Hashed
+"""What is public of one column of a table."""
 
 
 @dataclass(eq=False, repr=False)

@@ -36,16 +36,13 @@ def close(
     database: Database, replies: Replies, witness: Witness, key: Sealed, owner: Experiment, version: Version
 ) -> str:
     """Close a version whose time is over; give the state that it is in afterwards."""
-    if not replies.close(version.salt):  # lost with its database, or another closer has ended
-        return settle(database, replies, version, None)
-    sums = replies.sums(version.salt, len(version.policy.arms))
-    if sums is None:
+    sums = replies.sums(version.salt, len(version.policy.arms)) if replies.close(version.salt) else None
+    if sums is None:  # lost with its database, or another closer has ended
         return settle(database, replies, version, None)
     content = noisy(key, owner, version, sums)
     release = digest(content)
-    if not witness.add(version.salt, release, Spent(owner.name, version.incarnation, version.period)):
-        return settle(database, replies, version, None)
-    return settle(database, replies, version, (content, release))
+    known = witness.add(version.salt, release, Spent(owner.name, version.incarnation, version.period))
+    return settle(database, replies, version, (content, release) if known else None)
 
 
 def noisy(key: Sealed, owner: Experiment, version: Version, sums: list[tuple[int, int]]) -> dict[str, Any]:
@@ -78,12 +75,7 @@ def settle(database: Database, replies: Replies, version: Version, release: tupl
             if release is not None:
                 content, own = release
                 chain = records.releases(transaction, version.experiment)
-                head = following(chain[-1].head if chain else "", own)
+                head = digest([chain[-1].head if chain else "", own])  # a chain
                 records.add_release(transaction, version.experiment, Release(version.salt, content, own, head))
     replies.purge(version.salt)
     return state
-
-
-def following(head: str, own: str) -> str:
-    """Extend the chain of releases by a digest."""
-    return digest([head, own])

@@ -42,6 +42,7 @@ EVENT = "one reply"
 RELEASED = "all policies, all released sums, all times of opening and closing, all acts, and which arm anybody got"
 THEOREM = "noisy pairs of sums, one pair moved in each version of a month"
 LAPLACE, GAUSSIAN = "two-sided geometric", "discrete gaussian"
+NAMELESS = "REPLIES NAME NO PERSONS: ONLY SINGLE REPLIES ARE PROTECTED, NOT EVERYTHING THAT ONE PERSON SENT."
 CURVE_DELTAS = (1e-9, 1e-6, 1e-3)
 ASSUMED = (
     "the operator gives one person one identifier",
@@ -214,14 +215,8 @@ class Promise:
             f"the version closes: at most {hours} hours, and one hour more. Nobody else does.",
             "Assumed, not enforced": f"That {'; that '.join(ASSUMED)}.",
         }
-        events = (
-            ""
-            if self.identified
-            else (
-                "REPLIES NAME NO PERSONS: ONLY SINGLE REPLIES ARE PROTECTED, NOT EVERYTHING THAT ONE PERSON SENT.\n\n"
-            )
-        )
-        return events + "\n\n".join(f"{title}. {text}" for title, text in paragraphs.items())
+        written = [f"{title}. {text}" for title, text in paragraphs.items()]
+        return "\n\n".join(written if self.identified else [NAMELESS, *written])
 
 
 def _power(exponent: float) -> str:

@@ -31,7 +31,6 @@ MOST_ARMS = 64
 LONGEST_NAME, LONGEST_ARM = 200, 100
 MARGIN = 60.0  # seconds before the next version in which the last window is closed
 SHORTEST, LONGEST = 1 / 3600, DAYS_OF_MONTH * 24.0  # hours
-GOALS = ("compare", "optimise")
 LARGEST_VALUE = 2.0**53 - 1
 """Numbers beyond are not the same in every language."""
 
@@ -116,7 +115,7 @@ class Design:
         if check_flag("Design", "adds", self.adds) and self.low != 0:
             raise InvalidInput("Values that add up start from low=0: nothing sent is nothing added.")
         check_min_share(self.min_share, len(self.arms))
-        check_choice("Design", "goal", self.goal, GOALS)
+        check_choice("Design", "goal", self.goal, ("compare", "optimise"))
         check_flag("Design", "changing", self.changing)
         check_flag("Design", "identified", self.identified)
         if self.shares is not None:

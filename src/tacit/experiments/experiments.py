@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import isfinite
 from pathlib import Path
@@ -27,7 +28,7 @@ from tacit.experiments.contract import LATTICE, Promise
 from tacit.experiments.design import Design, check_arms, check_min_share
 from tacit.experiments.policy import FOREVER, Policy, assign, is_pid, iso, period_of
 from tacit.experiments.records import DRAFT, ENDED, FROZEN, RELEASED, RUNNING, VOID, Experiment, Version
-from tacit.experiments.replies import Replies, Reply, batches, read_key
+from tacit.experiments.replies import Replies, Reply, read_key
 from tacit.experiments.witness import Witness
 from tacit.noise.randomness import secret_bytes
 from tacit.store.engines import Transaction
@@ -74,7 +75,7 @@ class Mark(NamedTuple):
     overdue: int  # how many versions should have been released and were not
 
 
-class Experiments:
+class Experiments(AbstractContextManager["Experiments"]):
     """The experiments of a store.
 
     Args:
@@ -569,7 +570,8 @@ class Experiments:
         a version counts, or the sum of all if the design says so.
         """
         closed, malformed = [], []
-        taken: list[tuple[int, str, bool, Reply]] = []
+        taken: dict[str, tuple[bool, list[Reply]]] = {}
+        places: dict[str, list[int]] = {}
         written = [
             isinstance(row, list | tuple) and len(row) == 3 and is_pid(row[0]) and is_pid(row[1]) for row in rows
         ]
@@ -588,9 +590,10 @@ class Experiments:
                 malformed.append(place)
                 continue
             reply = Reply(self._replies.person(salt, pid), assign(salt, known.upto, pid), score)
-            taken.append((place, salt, known.adds, reply))
-        late = self._replies.add(batches((salt, adds, reply) for _, salt, adds, reply in taken))
-        closed += [place for place, salt, _, _ in taken if salt in late]
+            taken.setdefault(salt, (known.adds, []))[1].append(reply)
+            places.setdefault(salt, []).append(place)
+        for salt in self._replies.add(taken):
+            closed += places[salt]
         return Answer(sorted(closed), malformed)
 
     def expose(self, name: str, counts: dict[str, Sequence[int]]) -> None:
@@ -754,9 +757,6 @@ class Experiments:
     def close(self) -> None:
         """Let go of the private database."""
         self._replies.close_all()
-
-    def __enter__(self) -> Experiments:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -240,8 +240,7 @@ class Replies:
         """
         _check_pid(pid)
         with self._database.writing() as transaction:
-            salts = [salt for salt, _, _ in self._windows(transaction)]
-            erased = [salt for salt in sorted(salts) if self._is_open(transaction, salt)]
+            erased = [salt for salt in self._windows(transaction) if self._is_open(transaction, salt)]
             for salt in erased:
                 transaction.run(
                     f"""INSERT INTO {_table(salt)} AS kept (person, arm, score, beat) VALUES (:person, 0, {ERASED}, 0)
@@ -256,7 +255,7 @@ class Replies:
         found = {}
         reading = self._database.writing if self.postgres else self._database.reading
         with reading() as transaction:
-            for salt, _, _ in self._windows(transaction):
+            for salt in self._windows(transaction):
                 self._lock(transaction, salt, shared=True)  # nobody drops the table meanwhile
                 window = transaction.row(_WINDOW, salt=salt)
                 if window is None or window[1] == "gone":
@@ -272,12 +271,12 @@ class Replies:
     def windows(self) -> dict[str, float]:
         """Give when each window that is there was made, by its salt."""
         with self._database.reading() as transaction:
-            return {salt: made for salt, made, _ in self._windows(transaction)}
+            return self._windows(transaction)
 
     @staticmethod
-    def _windows(transaction: Transaction) -> list[tuple[str, float, str]]:
-        found = transaction.rows("SELECT salt, made_at, state FROM tacit_windows ORDER BY salt")
-        return [(str(salt), float(made), str(state)) for salt, made, state in found]
+    def _windows(transaction: Transaction) -> dict[str, float]:
+        found = transaction.rows("SELECT salt, made_at FROM tacit_windows")
+        return {str(salt): float(made) for salt, made in sorted(found)}
 
     def _lock(self, transaction: Transaction, salt: str, *, shared: bool) -> None:
         """Hold a window's lock until the transaction ends; on SQLite whoever writes is alone anyway."""
@@ -319,11 +318,3 @@ def _table(salt: str) -> str:
 def _check_pid(pid: str) -> None:
     if not is_pid(pid):
         raise InvalidInput("A person is named by a pid, 32 hex digits in lower case, as SDKs compute it.")
-
-
-def batches(replies: Iterable[tuple[str, bool, Reply]]) -> dict[str, tuple[bool, list[Reply]]]:
-    """Sort replies by their versions."""
-    found: dict[str, tuple[bool, list[Reply]]] = {}
-    for salt, adds, reply in replies:
-        found.setdefault(salt, (adds, []))[1].append(reply)
-    return found

@@ -28,12 +28,17 @@ def contract(plan: Plan | Comparison, *, keys_per_person: int = 1) -> Guarantee:
     """
     one = chosen(plan).guarantee.with_randomness(SEALED)
     count = check_integer("contract", "keys_per_person", keys_per_person)
-    whole = one if count == 1 else one.compose(*[one] * (count - 1))
+    whole, limit = one, "nobody stands under two keys"
+    theorem = "parallel composition over keys, of which a person stands under one"
+    if count > 1:
+        whole, rounds = one.compose(*[one] * (count - 1)), one.rounds_per_person
+        limit = f"nobody stands under more than {count} keys, in each in at most {rounds} round{'s' * (rounds > 1)}"
+        theorem = f"composition over the {count} keys under which a person may stand, in parallel over the others"
     return replace(
         whole,
-        assumed="; ".join(text for text in (one.assumed, _assumed(count, one.rounds_per_person)) if text),
+        assumed="; ".join(text for text in (one.assumed, limit) if text),
         released=f"{one.released}; of every key, as often as a batch is run with the same rows",
-        theorem=f"{_theorem(count)}: {one.theorem}",
+        theorem=f"{theorem}: {one.theorem}",
     )
 
 
@@ -54,15 +59,3 @@ def chosen(plan: Any) -> Plan:
     fleet_problem(found)
     assert isinstance(found, Plan)
     return found
-
-
-def _assumed(keys: int, rounds: int) -> str:
-    if keys == 1:
-        return "nobody stands under two keys"
-    return f"nobody stands under more than {keys} keys, in each in at most {rounds} round{'' if rounds == 1 else 's'}"
-
-
-def _theorem(keys: int) -> str:
-    if keys == 1:
-        return "parallel composition over keys, of which a person stands under one"
-    return f"composition over the {keys} keys under which a person may stand, in parallel over the others"

@@ -16,10 +16,10 @@ from tacit.errors import InvalidInput
 from tacit.problems import Arms
 from tacit.runtime.plan import Plan
 from tacit.spark.contract import chosen
-from tacit.spark.fleet import SEALS, Fleet, Step, feedback_columns, fleet_problem
+from tacit.spark.fleet import Fleet, Step, feedback_columns, fleet_problem
 from tacit.spark.root import Root
 from tacit.spark.rows import Report
-from tacit.validation import IntArray, check_choice, require
+from tacit.validation import check_choice, require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -90,7 +90,7 @@ def decide(
     """
     f: Any = require("pyspark.sql.functions", "spark")
     one = chosen(plan)
-    check_choice("decide", "seal", seal, SEALS)
+    check_choice("decide", "seal", seal, ("batch", "row"))
     keys = _checked_columns(stream, one, key, feedback, round)
     if not stream.isStreaming and isinstance(one.problem, Arms):
         raise InvalidInput(
@@ -142,7 +142,8 @@ def answer(
     losses = np.array([row for part in parts for row in part[1]], dtype=np.float64)  # null becomes NaN
     key = tuple(None if _is_null(entry) else entry for entry in key)
     if None in key:
-        step = Step(state, 0, [], _nameless(rounds))
+        step = Step(state, 0, [], Report())
+        step.report.refuse(len(rounds), int(rounds.min()), "A key must not be null, and a text must be UTF-8")
     else:
         step = fleet.advance(name_of(key), state, rounds, losses.reshape(len(rounds), feedback_columns(fleet.problem)))
     return step.state, _frame(recipe.keys, key, step)
@@ -171,12 +172,6 @@ def name_of(key: tuple[Any, ...]) -> bytes:
             )
         parts.append(kind + b"%d:" % len(content) + content)
     return b"".join(parts)
-
-
-def _nameless(rounds: IntArray) -> Report:
-    report = Report()
-    report.refuse(len(rounds), int(rounds.min()), "A key must not be null, and a text must be UTF-8")
-    return report
 
 
 def _frame(names: tuple[str, ...], key: tuple[Any, ...], step: Step) -> Any:

@@ -21,8 +21,6 @@ from tacit.spark.rows import Position, Report, Rows, admitted, ordered
 from tacit.validation import FloatArray, IntArray
 from tacit.version import __version__
 
-SEALS = ("batch", "row")
-
 
 class Step(NamedTuple):
     """What a batch gave for one key."""

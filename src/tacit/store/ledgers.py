@@ -122,16 +122,15 @@ class StoredLedger(Ledger):
             entries[number] = entry
             transaction.run(
                 "UPDATE tacit_charges SET voided = :voided WHERE ledger = :ledger AND number = :number",
-                voided=entries[number].voided,
+                voided=entry.voided,
                 ledger=self.number,
                 number=number,
             )
-            run = entries[number].run
-            if run:
+            if entry.run:
                 transaction.run(
                     "UPDATE tacit_learners SET charged = :charged, epoch = epoch + 1 WHERE id = :learner",
-                    charged=max((e.period for e in entries if e.run == run and not e.voided), default=None),
-                    learner=int(run.removeprefix("learner ")),
+                    charged=max((e.period for e in entries if e.run == entry.run and not e.voided), default=None),
+                    learner=int(entry.run.removeprefix("learner ")),
                 )
             self._advance(transaction, epoch)
         self.mark(epoch + 1)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -65,6 +66,7 @@ _CHARGED = (
 MISSING = "null"  # how feedback that is missing is written
 
 
+@dataclass(eq=False, repr=False)
 class Live:
     """A learner that survives its process; made by `Store.open`. Threads may share it.
 
@@ -76,24 +78,16 @@ class Live:
         persons: whether the store counts in how many rounds each person stands, and so enforces the contract's limit.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        marks: Marks,
-        number: int,
-        name: str,
-        plan: Comparison,
-        guarantee: Guarantee,
-        ledger: StoredLedger | None,
-    ) -> None:
-        self.persons = guarantee.participation_limit == ENFORCED
-        self.name = name
-        self.plan = plan
-        self.guarantee = guarantee
-        self.ledger = ledger
-        self._database = database
-        self._marks = marks
-        self._number = number
+    _database: Database
+    _marks: Marks
+    _number: int
+    name: str
+    plan: Comparison
+    guarantee: Guarantee
+    ledger: StoredLedger | None
+
+    def __post_init__(self) -> None:
+        self.persons = self.guarantee.participation_limit == ENFORCED
         self._batches: Batches[Turn] = Batches(self._handle)
         self._learner: Learner | None = None
         self._epoch = 0  # of the newest commit that this process has seen
@@ -269,31 +263,22 @@ def _switches(turn: Turn) -> int:
     return turn.learner.switches
 
 
+@dataclass(eq=False, repr=False)
 class Turn:
     """A transaction that holds the lock of a learner."""
 
-    def __init__(
-        self,
-        transaction: Transaction,
-        learner: Learner,
-        number: int,
-        epoch: int,
-        charged: str | None,
-        salt: str,
-        limit: int | None,
-    ) -> None:
-        self.learner = learner
-        self.ledger_epoch: int | None = None  # if the ledger was charged
-        self._transaction = transaction
-        self._number = number
-        self._epoch = epoch
-        self._charged = charged  # the period that it was last charged in, or None
-        self._salt = salt  # what its hashes are made with
-        self._decisions: list[dict[str, Any]] = []
-        self._keys: dict[str, int] = {}
-        self._limit = limit  # in how many rounds one person may stand (None: nobody is counted)
-        self._persons: dict[str, int] = {}  # in how many rounds those of this transaction stood
-        self._feedback: list[dict[str, Any]] = []
+    _transaction: Transaction
+    learner: Learner
+    _number: int
+    _epoch: int
+    _charged: str | None  # the period that it was last charged in, or None
+    _salt: str  # what its hashes are made with
+    _limit: int | None  # in how many rounds one person may stand (None: nobody is counted)
+    ledger_epoch: int | None = None  # if the ledger was charged
+    _decisions: list[dict[str, Any]] = field(default_factory=list)
+    _keys: dict[str, int] = field(default_factory=dict)
+    _persons: dict[str, int] = field(default_factory=dict)  # in how many rounds those of this transaction stood
+    _feedback: list[dict[str, Any]] = field(default_factory=list)
 
     def find(self, key: str) -> Decision | None:
         """The decision that was given to this key, by an earlier transaction or by this one."""

@@ -7,7 +7,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 from tacit.accounting.ledger import Budget, now
@@ -34,7 +34,7 @@ MOST_OPEN = 256  # learners: the one that was not asked for the longest is let g
 MOST_PLANS = 4096  # that are kept although nobody may use them any more
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """Learners and ledgers in an SQLite file or in PostgreSQL (extras: tacit[store], tacit[postgres]).
 
     Nothing is shown before it is durable, and nothing is counted twice: see the page "In production". Threads may
@@ -187,11 +187,6 @@ class Store:
             self._marks.set("learner", number, epoch)
         self._database.checkpoint()
 
-    def release(self, name: str) -> None:
-        """Let go of an open learner: it is read again when it is next opened, and a secret one takes fresh noise."""
-        with self._lock:
-            self._lives.pop(name, None)
-
     def ledger(
         self, name: str, *, epsilon: float | None = None, delta: float | None = None, renews: str | None = None
     ) -> StoredLedger:
@@ -314,9 +309,6 @@ class Store:
         """Let go of the database; what was written stays."""
         self._database.close()
         self._marks.close()
-
-    def __enter__(self) -> Store:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -62,8 +62,8 @@ class EpochPlan:
     >>> plan = EpochPlan.calibrate(
     ...     records=1257, parameters=2410, epsilon=3, delta=1e-6, epochs=20, batches=5, clip=0.5, relation="zero-out"
     ... )
-    >>> plan.steps, round(plan.guarantee.epsilon(), 2), round(plan.error, 1)
-    (100, 3.0, 22.6)
+    >>> plan.steps, round(plan.guarantee.epsilon(), 2)
+    (100, 3.0)
     """
 
     records: int
@@ -144,12 +144,6 @@ class EpochPlan:
     def scale(self) -> float:
         """The scale of a fresh draw, in the units of a gradient."""
         return self.grid.scale
-
-    @property
-    def error(self) -> float:
-        """The noise of the last sum over sides times clip/mu: at least the number of epochs, whatever the mechanism."""
-        moved = self.epochs * self.mechanism.column_norm * self.mechanism.crowding(self.epochs, self.batches)
-        return moved * self.mechanism.row_norm(self.steps)
 
     def errors(self) -> FloatArray:
         """Give the standard deviation of the noise in a coordinate of the sum of gradients after each step."""

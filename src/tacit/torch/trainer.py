@@ -112,7 +112,9 @@ class PrivateTrainer:
             self._sums.load_state_dict({**{name: kept[name] for name in _STATE}, "noise": {}})
 
     def _kept(self) -> dict[str, Any]:
-        return {**self.private_state(), "data": self._digest}
+        """The noise that later steps are corrected by, and a digest of the data. PRIVATE."""
+        noise = self._sums.state_dict()
+        return {**{name: noise[name] for name in _STATE}, "data": self._digest}
 
     @property
     def steps_left(self) -> int:
@@ -125,23 +127,18 @@ class PrivateTrainer:
         Returns whether parameters may have changed: not if the step was lost. Threads take turns.
         """
         with self._lock:
-            return self._made(self._step)
-
-    def _made(self, number: int) -> bool:
-        if number >= self.plan.steps:
-            raise ProtocolError(f"This plan has {self.plan.steps} steps, and all of them are used.")
-        released = self._run.release(number)
-        if released is None:
-            claimed = self._run.claim(number)
-            if claimed:
+            number = self._step
+            if number >= self.plan.steps:
+                raise ProtocolError(f"This plan has {self.plan.steps} steps, and all of them are used.")
+            released = self._run.release(number)
+            if released is None and self._run.claim(number):
                 released = self._released(number)
-            else:
+            elif released is None:
                 self._lost(number)
-        self._step += 1
-        if released is None:
-            return False
-        self._apply(released)
-        return True
+            self._step += 1
+            if released is not None:
+                self._apply(released)
+            return released is not None
 
     def run(self, average: float = 0.25) -> Any:
         """Make all steps that are left; the model ends as the mean over the last share of them (0: as the last one)."""
@@ -159,10 +156,6 @@ class PrivateTrainer:
             for mean, value in zip(means, self._trained, strict=True):
                 value.copy_(mean if kept else value)
         return self.model
-
-    def private_state(self) -> dict[str, Any]:
-        """Return the noise that later steps are corrected by. PRIVATE: publish model.state_dict() and nothing else."""
-        return {name: value for name, value in self._sums.state_dict().items() if name != "noise"}
 
     def close(self) -> None:
         """Let another trainer continue the run; this one makes no further steps."""
