@@ -88,9 +88,9 @@ def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) 
     worst, reason, seen = 0.0, "", ((), ())
     for index in range(pairs):
         stream, neighbour = neighbours(instance, generator, index)
-        result = replay_noise(plan, stream, neighbour, generator)
-        if result.loss > worst:
-            worst, reason, seen = result.loss, result.reason, (tuple(stream), tuple(neighbour))
+        loss, differs = replay_noise(plan, stream, neighbour, generator)
+        if loss > worst:
+            worst, reason, seen = loss, differs, (tuple(stream), tuple(neighbour))
     quantity = "epsilon" if isinstance(plan.guarantee.curve, Pure) else "mu"
     detail = reason or "the inputs of the mechanisms differ by more than their noise was made for"
     return Finding(

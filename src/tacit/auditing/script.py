@@ -21,12 +21,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from scipy.special import softmax
 
 from tacit.algorithms.tracking import restart_on_shift
 from tacit.errors import TacitError
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Law as DrawLaw
 from tacit.noise.uniforms import Uniforms
+from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
@@ -61,12 +63,6 @@ CELLS_PER_SCALE, SCALES = 32, 40
 # A threshold on a lattice is summed out over all integers, if they are no more than this each way.
 MOST_INTEGERS = 4_000
 _PAIR, _PAIR_WEIGHTS = np.polynomial.legendre.leggauss(2)
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """Give probabilities proportional to exp(score)."""
-    weights = np.exp(scores - np.max(scores))
-    return np.asarray(weights / weights.sum())
 
 
 def race_law(shift: FloatArray, factor: FloatArray) -> FloatArray:
@@ -167,25 +163,21 @@ class Script(ABC):
 
 
 class ScriptedRandomness(Randomness):
-    """A source whose streams follow a script."""
+    """A source whose streams, made by `kind` of the script and a name, follow a script."""
 
-    __slots__ = ("_prefix", "_script")
+    __slots__ = ("_kind", "_prefix", "_script")
 
-    def __init__(self, script: Script, prefix: str = "") -> None:
+    def __init__(self, script: Script, kind: Callable[[Any, str], Any] | None = None, prefix: str = "") -> None:
         super().__init__(bytes(32))
-        self._script = script
-        self._prefix = prefix
+        self._script, self._kind, self._prefix = script, kind or Stream, prefix
 
     def child(self, name: str | int) -> Randomness:
         """Give the same script under another name."""
-        return type(self)(self._script, f"{self._prefix}{name}/")
+        return ScriptedRandomness(self._script, self._kind, f"{self._prefix}{name}/")
 
     def stream(self, name: str) -> Any:
         """Give a stream that hands out symbols."""
-        return self._stream(self._script, self._prefix + name)
-
-    def _stream(self, script: Script, name: str) -> Any:
-        return Stream(script, name)
+        return self._kind(self._script, self._prefix + name)
 
 
 class Stream:
@@ -254,17 +246,13 @@ class Bounded(ABC):
             self._low = x
         return below
 
-    def __le__(self, x: float) -> bool:
-        return self._below(float(x))
-
     def __lt__(self, x: float) -> bool:
         return self._below(float(x))
 
     def __ge__(self, x: float) -> bool:
         return not self._below(float(x))
 
-    def __gt__(self, x: float) -> bool:
-        return not self._below(float(x))
+    __le__, __gt__ = __lt__, __ge__
 
 
 class Clock(Bounded):
@@ -494,12 +482,7 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
 def transcript_law(plan: Plan, feedback: Feedback) -> Law:
     """Compute the law of everything that the learner of `plan` releases on this feedback."""
     with symbols():
-        return walked_law(plan, feedback, transcript)
-
-
-def walked_law(plan: Plan, feedback: Feedback, run: Callable[[Plan, Feedback, Script], tuple[Any, ...]]) -> Law:
-    """Compute the law of what `run` says of a learner of `plan` on this feedback."""
-    return law_of(lambda walk: run(plan, feedback, walk))
+        return law_of(lambda walk: transcript(plan, feedback, walk))
 
 
 def law_of(run: Callable[[Walk], tuple[Any, ...]]) -> Law:
@@ -535,7 +518,7 @@ class ExactCurve:
 
     def deltas(self, epsilons: Sequence[float]) -> FloatArray:
         """Compute `delta` at several epsilons."""
-        factors = np.array([growth(epsilon) for epsilon in epsilons])[:, None]
+        factors = np.exp(np.minimum(epsilons, LARGEST_EXPONENT))[:, None]
         forward = np.maximum(self.one - factors * self.other, 0.0).sum(axis=1)
         backward = np.maximum(self.other - factors * self.one, 0.0).sum(axis=1)
         return np.asarray(np.maximum(forward, backward))
@@ -563,16 +546,28 @@ class ExactCurve:
         return float(np.max(np.abs(np.log(self.one[here] / self.other[here])), initial=0.0))
 
 
-def growth(epsilon: float) -> float:
-    """Compute e^epsilon, as a number however large epsilon is."""
-    return exp(min(epsilon, LARGEST_EXPONENT))
-
-
 def plain(action: Any) -> Any:
     """Give an action as a value that can be a key."""
     if isinstance(action, np.ndarray):
         return tuple(float(x) for x in action.ravel())
     return action.item() if isinstance(action, np.generic) else action
+
+
+def played(learner: Learner, feedback: Feedback) -> tuple[Any, ...]:
+    """Give the actions of a learner on this feedback."""
+    actions = []
+    for row in feedback:
+        actions.append(plain(learner.play()))
+        learner.observe(row)
+    return tuple(actions)
+
+
+def marginal(law: Law, kept: slice) -> Law:
+    """Compute the law of a part of each transcript."""
+    found: Law = {}
+    for key, mass in law.items():
+        found[key[kept]] = found.get(key[kept], 0.0) + mass
+    return found
 
 
 def epsilons(plan: Plan) -> tuple[float, ...]:
