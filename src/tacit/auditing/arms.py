@@ -18,13 +18,13 @@ from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.arms import arm_plan as common
 from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.policies import PolicyArms, Responses
-from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
 from tacit.auditing.script import Feedback, Law, NotEnumerable, Script, law_of, marginal, swapped
 from tacit.auditing.statistics import FAILURE
 from tacit.noise.randomness import Randomness
 from tacit.problems import Policies
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.validation import FloatArray
 
 MARGIN = 2  # noisy sums so far outside the possible ones are told apart
@@ -130,7 +130,7 @@ def _advice(shown: list[int]) -> tuple[int, int]:
     return (first, first) if len(shown) % 3 == 2 else (first, 1 - first)
 
 
-def frequencies_of_arms(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
+def frequencies_of_arms(instance: SmallInstance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
     """Check whether real runs take their first arms and later decisions as often as the enumerated law says."""
     plan, source = instance.plan, Randomness.replayable(seed)
     law = marginal(arms_law(plan, feedback), slice(int(plan.horizon or 1)))

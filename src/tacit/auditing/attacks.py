@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.accounting.curves import Pure
 from tacit.accounting.guarantee import ZERO_OUT
-from tacit.auditing.instances import Instance, Search
+from tacit.auditing.instances import Search, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import NUMERICAL_SLACK, Law, transcript_law
 from tacit.auditing.tapes import (
@@ -24,10 +24,11 @@ from tacit.auditing.tapes import (
 )
 from tacit.noise.randomness import Randomness
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 
 
 def exact(
-    instance: Instance,
+    instance: SmallInstance,
     generator: np.random.Generator,
     *,
     laws: int,
@@ -37,8 +38,8 @@ def exact(
     pair: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> Finding:
     """Enumerate (or integrate) the law of everything released, and search for the worst neighbours."""
-    plan = instance.plan
-    search = Search(plan, instance.alphabet, generator, laws=laws, law=law)
+    plan, letters = instance.plan, alphabet(instance.plan)
+    search = Search(plan, letters, generator, laws=laws, law=law)
     found = search.run() if pair is None else search.pair(*pair)
     guarantee = plan.guarantee
     certified = guarantee.delta(found.at)
@@ -54,8 +55,8 @@ def exact(
         *numbers,
         violation=found.ratio > 1 + slack,
         detail="the exact delta of these neighbours lies above the certified curve",
-        stream=tuple(instance.alphabet.stream(found.stream)),
-        neighbour=tuple(instance.alphabet.stream(found.neighbour)),
+        stream=tuple(letters.stream(found.stream)),
+        neighbour=tuple(letters.stream(found.neighbour)),
     )
 
 
@@ -80,7 +81,7 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     )  # fmt: skip
 
 
-def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) -> Finding:
+def replayed(instance: SmallInstance, generator: np.random.Generator, *, pairs: int) -> Finding:
     """Freeze the noisy outputs and run on neighbours: only noise may tell them apart, and no more than was paid for."""
     plan = instance.plan
     promised = certified_loss(plan)
@@ -99,9 +100,9 @@ def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) 
     )  # fmt: skip
 
 
-def neighbours(instance: Instance, generator: np.random.Generator, index: int) -> tuple[list[Any], list[Any]]:
+def neighbours(instance: SmallInstance, generator: np.random.Generator, index: int) -> tuple[list[Any], list[Any]]:
     """Give a pair of neighbours: first opposite extremes at the first rounds, then random ones."""
-    plan, letters = instance.plan, instance.alphabet
+    plan, letters = instance.plan, alphabet(instance.plan)
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
     gap = plan.guarantee.separation
     people = min(plan.guarantee.rounds_per_person, max(1, -(-(rounds - 1) // gap)))
@@ -120,6 +121,6 @@ def neighbours(instance: Instance, generator: np.random.Generator, index: int) -
     return letters.stream(base), letters.stream(changed)
 
 
-def random_stream(instance: Instance, generator: np.random.Generator) -> list[Any]:
+def random_stream(instance: SmallInstance, generator: np.random.Generator) -> list[Any]:
     """Draw one stream of extreme feedback."""
-    return neighbours(instance, generator, 2 * len(instance.alphabet.symbols))[0]
+    return neighbours(instance, generator, 2 * len(alphabet(instance.plan).symbols))[0]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold, RestartOnShiftLearner
-from tacit.auditing.instances import Instance
+from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import (
     ExactCurve,
@@ -37,12 +37,13 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.validation import FloatArray
 
 TOLERANCE = 1e-9
 
 
-def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
+def marginals(instance: SmallInstance, stream: Sequence[Any]) -> Finding:
     """Compute the largest distance of an action's law from exponential weights; the certified regret needs 0."""
     plan: Any = instance.plan  # with a rate and a batch
     law = actions_only(plan, transcript_law(plan, list(stream)))
@@ -66,7 +67,7 @@ def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
     )  # fmt: skip
 
 
-def frequencies(instance: Instance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
+def frequencies(instance: SmallInstance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
     """Test real runs against the enumerated law: the G statistic and its critical value at FAILURE."""
     plan = instance.plan
     law = actions_only(plan, transcript_law(plan, list(stream)))
@@ -151,9 +152,9 @@ def _answers(queries: list[int]) -> Law:
         return law_of(answered)
 
 
-def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) -> Finding:
+def isolation(instance: SmallInstance, generator: np.random.Generator, *, runs: int) -> Finding:
     """Check that after a restart no probability depends on data from before the restart."""
-    plan, letters = instance.plan, instance.alphabet
+    plan, letters = instance.plan, alphabet(instance.plan)
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
     worst, seen, restarts = 0.0, ((), ()), 0
     for _ in range(runs):

@@ -27,7 +27,6 @@ from tacit.losses.custom import parted
 from tacit.losses.loss import LinkLoss
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Stochastic
 from tacit.runtime.plan import Plan
-from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import FloatArray
 
 Indices = tuple[int, ...]
@@ -182,25 +181,6 @@ def _put(stream: Indices, place: int, index: int) -> Indices:
 TOO_LONG = 5.0
 # Beyond every public range of labels, and finite: labels that are not finite raise.
 FAR_LABEL = 1e300
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A plan small enough for an attack, with the feedback to try."""
-
-    label: str
-    plan: Plan
-    alphabet: Alphabet
-
-    @classmethod
-    def of(cls, small: SmallInstance) -> Instance:
-        """Give the plan's instance with the feedback of its problem."""
-        return cls(small.label, small.plan, alphabet(small.plan))
-
-
-def instances(plan: Plan, attack: Attack) -> list[Instance]:
-    """Give the small instances that a plan names for one kind of attack."""
-    return [Instance.of(small) for small in plan.small_instances() if small.attack == attack]
 
 
 def alphabet(plan: Plan) -> Alphabet:

@@ -20,12 +20,13 @@ import numpy as np
 
 from tacit.accounting.guarantee import ZERO_OUT
 from tacit.algorithms.contextual import ExploreLinear
-from tacit.auditing.instances import Instance
+from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import NUMERICAL_SLACK, swapped
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import WIDE_SIGMA
+from tacit.runtime.small_instances import SmallInstance
 
 Stream = Sequence[tuple[Any, Any]]
 _SOURCE = Randomness.replayable(0)
@@ -82,22 +83,22 @@ def moved(plan: ExploreLinear, stream: Stream, neighbour: Stream, coins: Sequenc
     return sqrt(sum((one - other) ** 2 for one, other in zip(hidden, shifted, strict=True))) / WIDE_SIGMA, ""
 
 
-def moved_sums(instance: Instance, generator: np.random.Generator, *, pairs: int) -> Finding:
+def moved_sums(instance: SmallInstance, generator: np.random.Generator, *, pairs: int) -> Finding:
     """Compute the largest exact mu over coins and neighbours of extreme records, and random streams around them."""
-    plan, alphabet = instance.plan, instance.alphabet
+    plan, letters = instance.plan, alphabet(instance.plan)
     assert isinstance(plan, ExploreLinear)
-    rounds, coined, size = plan.rounds, plan.explore + plan.problem.delay, len(alphabet.symbols)
+    rounds, coined, size = plan.rounds, plan.explore + plan.problem.delay, len(letters.symbols)
     promised = plan.lattice.mu(plan.relation, plan.rounds_per_person)
     people, zero_out = min(plan.rounds_per_person, plan.explore), plan.relation is ZERO_OUT
     worst, reason = 0.0, ""
     every = product(range(plan.problem.n), repeat=coined)
     for index, coins in zip(range(max(pairs, plan.problem.n**coined)), cycle(every), strict=False):
         base = generator.integers(size, size=rounds)
-        stream = alphabet.stream(base.tolist())
+        stream = letters.stream(base.tolist())
         for symbol, place in product(range(size), range(rounds)):
             neighbour = list(stream)
             for later in range(people):
-                neighbour[(place + later) % rounds] = alphabet.public if zero_out else alphabet.symbols[symbol]
+                neighbour[(place + later) % rounds] = letters.public if zero_out else letters.symbols[symbol]
             found, why = moved(plan, stream, neighbour, coins)
             if found > worst:
                 worst, reason = found, why or f"coins {coins}, round {place}, stream {index}"
