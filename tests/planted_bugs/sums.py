@@ -65,7 +65,7 @@ def batched(people: int = 4) -> Finding:
 
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
-    small = {small.attack: small for small in plan.small_instances()}["replayed noise"]
+    small = next(small for small in plan.small_instances() if small.attack == "replayed noise")
     return attacks.replayed(small, Randomness.replayable(2).stream("controls"), pairs=12)
 
 

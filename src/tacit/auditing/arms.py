@@ -14,12 +14,14 @@ from collections import Counter
 from math import exp, log, tanh
 from typing import Any
 
+import numpy as np
+
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.arms import arm_plan as common
 from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.policies import PolicyArms, Responses
 from tacit.auditing.report import Finding
-from tacit.auditing.script import Feedback, Law, NotEnumerable, Script, law_of, marginal, swapped
+from tacit.auditing.script import Feedback, GeometricLaw, Law, NotEnumerable, Script, law_of, marginal, swapped
 from tacit.auditing.statistics import FAILURE
 from tacit.noise.randomness import Randomness
 from tacit.problems import Policies
@@ -67,9 +69,9 @@ class ScriptedDraws:
         q = exp(-self.rate)
         law = [tanh(self.rate / 2) * q ** abs(y - total) for y in self._window]
         if self._clipped:
-            # P[Y <= 0] and P[Y >= n]; written out, since a sum outside 0..n is a bug that must show.
-            law[0] = _tail(q, total - self._window[0])
-            law[-1] = _tail(q, self._window[-1] - total)
+            # P[Y <= 0] and P[Y >= n]; a sum outside 0..n is a bug that must show.
+            inside = np.array([total - self._window[0], self._window[-1] - total])
+            law[0], law[-1] = GeometricLaw(self.rate).above(inside - 1).tolist()
         return law
 
 
@@ -88,11 +90,6 @@ def _largest(plan: ArmPlan) -> int:
             blocks = [block for block in range(1, plan.rounds + 1) if plan.blocks.end(block) < left] or [1]
             return steps * max(map(plan.blocks.length, blocks))
     raise NotEnumerable(f"The sums of {plan.algorithm} have no known limit.")
-
-
-def _tail(q: float, steps: int) -> float:
-    """Compute P[Z >= steps] of two-sided geometric noise."""
-    return q**steps / (1 + q) if steps > 0 else 1 - q ** (1 - steps) / (1 + q)
 
 
 def arms_law(plan: Plan, feedback: Feedback) -> Law:

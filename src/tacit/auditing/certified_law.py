@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, softmax
 
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold, RestartOnShiftLearner
 from tacit.auditing.instances import alphabet
@@ -55,12 +55,10 @@ def marginals(instance: SmallInstance, stream: Sequence[Any]) -> Finding:
     worst = 0.0
     for place in range(len(stream)):
         known = max(0, place - problem.delay) // batch * batch
-        weights = np.exp(-eta * (totals[known] - totals[known].min()))
-        weights /= weights.sum()
         seen = np.zeros(n)
         for actions, mass in law.items():
             seen[actions[place]] += mass
-        worst = max(worst, float(np.max(np.abs(seen - weights))))
+        worst = max(worst, float(np.max(np.abs(seen - softmax(-eta * totals[known])))))
     return Finding(
         "law", instance.label, "distance from exponential weights", TOLERANCE, worst, worst > TOLERANCE,
         detail="the actions do not have the law of the certified algorithm", stream=tuple(stream), check=True,

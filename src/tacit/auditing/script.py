@@ -117,23 +117,6 @@ class GeometricLaw:
         return np.rint(unit / self.rate), weights / weights.sum()
 
 
-class Threshold:
-    """A hidden noisy threshold: points, and the weights that the answers so far leave them."""
-
-    def __init__(self, shift: float, law: GeometricLaw) -> None:
-        points, self._weights = law.support()
-        self.nodes: FloatArray = shift + points
-
-    def mean(self, likelihood: FloatArray) -> float:
-        """Compute the probability of an answer with this likelihood at each node."""
-        return min(1.0, max(0.0, float(self._weights @ likelihood)))
-
-    def update(self, likelihood: FloatArray) -> None:
-        """Update by Bayes' rule."""
-        weights = self._weights * likelihood
-        self._weights = weights / weights.sum()
-
-
 Decide = Callable[[DrawLaw], int]
 """Asks the script for one of the outcomes of a law."""
 
@@ -305,7 +288,8 @@ class NoisyNumber:
     def __init__(self, decide: Decide, shift: float, law: GeometricLaw) -> None:
         self._decide = decide
         self.shift, self.law = shift, law
-        self._hidden: Threshold | None = None
+        # Where it may be, and the weights that the answers so far leave these places.
+        self._hidden: tuple[FloatArray, FloatArray] | None = None
         self._read = False
 
     def __add__(self, x: float) -> NoisyNumber:
@@ -331,11 +315,14 @@ class NoisyNumber:
 
     def _answer(self, above: Callable[[FloatArray], FloatArray], decide: Decide) -> bool:
         if self._hidden is None:
-            self._hidden = Threshold(self.shift, self.law)
-        likelihood = above(self._hidden.nodes)
-        probability = self._hidden.mean(likelihood)
+            points, prior = self.law.support()
+            self._hidden = self.shift + points, prior
+        places, weights = self._hidden
+        likelihood = above(places)
+        probability = min(1.0, max(0.0, float(weights @ likelihood)))
         answer = decide(lambda: (1 - probability, probability)) == 1
-        self._hidden.update(likelihood if answer else 1 - likelihood)
+        left = weights * (likelihood if answer else 1 - likelihood)  # Bayes' rule
+        self._hidden = places, left / left.sum()
         return answer
 
 
@@ -446,18 +433,10 @@ class Walk(Script):
         self._place = place + 1
         if place < len(self._given):
             return self._given[place]
-        probabilities = law()
-        taken, before = tuple(self._taken), self.probability
-        choice = -1
-        for index, probability in enumerate(probabilities):
-            if probability <= 0:
-                continue
-            if choice < 0:
-                choice = index
-                self.probability = before * probability
-            else:
-                self.branches.append(((*taken, index), before * probability))
+        (choice, chance), *others = ((index, chance) for index, chance in enumerate(law()) if not chance <= 0)
+        self.branches += [((*self._taken, index), self.probability * chance) for index, chance in others]
         self._taken.append(choice)
+        self.probability *= chance
         return choice
 
 

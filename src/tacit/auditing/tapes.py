@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 from math import inf, sqrt
 from typing import Any, Protocol, runtime_checkable
 
@@ -98,32 +98,20 @@ def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float]
     """Probe the accumulator that `mechanism` starts at this scale."""
     steps = mechanism.steps
     growth = [1.0] * steps if sensitivities is None else list(sensitivities)
-    quiet = mechanism.start(max(1, steps), scale, np.zeros)
-    data = np.array([quiet.add(row, s) for row, s in zip(np.eye(steps), growth, strict=True)]).reshape(steps, steps)
-    draws = steps
-    while True:
-        source = _UnitNoises(draws)
-        probed = mechanism.start(max(1, draws), scale, source)
-        nothing = np.zeros(max(1, draws))
-        noise = np.array([probed.add(nothing, s) for s in growth]).reshape(steps, -1)
-        if source.calls <= draws:
-            return Response(data, noise[:, : max(source.calls, 1)], mechanism.noise)
-        draws = 2 * source.calls  # more than one fresh noise a step: probe again with room for all
+    calls = count(1)
 
+    def sums(rows: FloatArray, source: Callable[[int], FloatArray]) -> FloatArray:
+        accumulator = mechanism.start(rows.shape[1], scale, source)
+        return np.array([accumulator.add(row, s) for row, s in zip(rows, growth, strict=True)])
 
-class _UnitNoises:
-    """The i-th draw is the i-th unit vector."""
+    def quiet(size: int) -> FloatArray:
+        next(calls)
+        return np.zeros(size)
 
-    def __init__(self, draws: int) -> None:
-        self._draws = draws
-        self.calls = 0
-
-    def __call__(self, count: int) -> FloatArray:
-        noise = np.zeros(count)
-        if self.calls < self._draws:
-            noise[self.calls] = 1.0
-        self.calls += 1
-        return noise
+    data = sums(np.eye(steps), quiet)
+    draws = max(1, next(calls) - 1)
+    units = iter(np.eye(draws))
+    return Response(data, sums(np.zeros((steps, draws)), lambda size: next(units, np.zeros(size))), mechanism.noise)
 
 
 # Independent draws, so many of them, are correlated like that with probability below 1e-20.

@@ -32,7 +32,7 @@ def test_noise_on_vectors(noise, numerics, batch):
     plan = NoisyMirrorDescent.calibrate(
         Tracking(n=3, horizon=7, switches=1), epsilon=1.0, delta=1e-6, noise=noise, numerics=numerics, batch=batch
     )
-    small = {small.attack: small for small in plan.small_instances()}["replayed noise"]
+    small = next(small for small in plan.small_instances() if small.attack == "replayed noise")
     finding = attacks.replayed(small, generator(5), pairs=12)
     assert not finding.violation
     assert finding.tightness > 0.999
