@@ -64,8 +64,7 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     """Compare how far draws of integer sums must move to release the same on a neighbour with what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
-    promised = paid_move(mechanism, grid, plan.privacy_per_stream)
-    promised = min(promised, promised_move(mechanism, grid))
+    promised = min(paid_move(mechanism, grid, plan.privacy_per_stream), promised_move(mechanism, grid))
     growth = getattr(plan, "schedule", None) if grid.multiple else None
     growth = None if growth is None else grid.admissible(growth)
     worst = 0.0
@@ -74,7 +73,7 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
         rows = extreme_pair(grid.records, grid.units, mechanism.steps, generator, first)
         source = grid.noise(Randomness.replayable(int(generator.integers(2**32))), "noise")
         draws = source.draw(rows[0].size).astype(np.float64).reshape(rows[0].shape)
-        worst = max(worst, moved_draws(mechanism, grid, rows, draws, growth).size)
+        worst = max(worst, moved_draws(mechanism, grid, rows, draws, growth)[1])
     return Finding(
         "moved draws", f"{mechanism}", "steps of the lattice", promised, worst, worst > promised * (1 + SOLVE_SLACK),
         detail="the draws of a neighbour are farther away than the noise was made for",
@@ -85,7 +84,6 @@ def replayed(instance: SmallInstance, generator: np.random.Generator, *, pairs: 
     """Freeze the noisy outputs and run on neighbours: only noise may tell them apart, and no more than was paid for."""
     plan = instance.plan
     promised = certified_loss(plan)
-    assert promised is not None
     worst, reason, seen = 0.0, "", ((), ())
     for index in range(pairs):
         stream, neighbour = neighbours(instance, generator, index)

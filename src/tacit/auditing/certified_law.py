@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri, softmax
+from scipy.special import chdtri, rel_entr, softmax
 
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold, RestartOnShiftLearner
 from tacit.auditing.instances import alphabet
@@ -90,8 +90,7 @@ def g_statistic(counts: FloatArray, law: FloatArray) -> tuple[float, int]:
     observed = np.append(counts[~rare], counts[rare].sum())
     wanted = np.append(expected[~rare], expected[rare].sum())
     observed, wanted = observed[wanted > 0], wanted[wanted > 0]
-    seen = observed > 0
-    return float(2 * np.sum(observed[seen] * np.log(observed[seen] / wanted[seen]))), len(wanted) - 1
+    return float(2 * rel_entr(observed, wanted).sum()), len(wanted) - 1
 
 
 def actions_only(plan: Plan, law: Law) -> Law:

@@ -126,7 +126,7 @@ class NotEnumerable(TacitError):
 
 
 class Script(ABC):
-    """Says which outcome happens; remembers which streams were asked since `forget`."""
+    """Says which outcome happens; remembers which streams were asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -139,10 +139,6 @@ class Script(ABC):
         """Choose, and remember that this stream was asked."""
         self.asked.append(stream)
         return self.choose(stream, law)
-
-    def forget(self) -> None:
-        """Forget which streams were asked."""
-        self.asked.clear()
 
 
 class ScriptedRandomness(Randomness):
@@ -206,7 +202,7 @@ class Stream:
 class Bounded(ABC):
     """A continuous number of which only an interval is known; each comparison halves what is unknown."""
 
-    def __init__(self, script: Script, stream: str, low: float, high: float) -> None:
+    def __init__(self, script: Script, stream: str, low: float = 0.0, high: float = inf) -> None:
         self._script, self._stream = script, stream
         self._low, self._high = low, high
 
@@ -240,9 +236,6 @@ class Bounded(ABC):
 
 class Clock(Bounded):
     """An exponential clock."""
-
-    def __init__(self, script: Script, stream: str) -> None:
-        super().__init__(script, stream, 0.0, inf)
 
     def _mass(self, low: float, high: float) -> float:
         return -exp(-low) * expm1(low - high)
@@ -448,10 +441,10 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
     late = plan.problem.delay > 0  # then feedback is absorbed before a decision, otherwise after it
     for round_feedback in feedback:
         if late:
-            script.forget()
+            script.asked.clear()
         released.append(plain(learner.play()))
         if not late:
-            script.forget()
+            script.asked.clear()
         learner.observe(round_feedback)
         if names:
             released.append(tuple(name in script.asked for name in names))

@@ -342,20 +342,11 @@ def _ideal(plan: Plan) -> Curve:
     return curve.curve if isinstance(curve, SamplerError) else curve
 
 
-def certified_loss(plan: Plan) -> float | None:
-    """Give the most that `Replay.loss` may be: mu or epsilon; None if the curve is of another kind."""
+def certified_loss(plan: Plan) -> float:
+    """Give the most that the loss of a replay may be: mu or epsilon."""
     curve = _ideal(plan)
-    if isinstance(curve, Gaussian):
-        return curve.mu
-    return curve.value if isinstance(curve, Pure) else None
-
-
-@dataclass(frozen=True)
-class Moved:
-    """By how much draws must move, one row a step, and in the norm that the noise is paid in."""
-
-    draws: FloatArray
-    size: float
+    assert isinstance(curve, Gaussian | Pure)
+    return curve.mu if isinstance(curve, Gaussian) else curve.value
 
 
 class _Given:
@@ -374,8 +365,11 @@ def moved_draws(
     pair: tuple[FloatArray, FloatArray],
     draws: FloatArray,
     sensitivities: FloatArray | None = None,
-) -> Moved:
-    """Give the draws that release on the second stream what `draws` released on the first, minus `draws`."""
+) -> tuple[FloatArray, float]:
+    """Give the draws that release on the second stream what `draws` released on the first, minus `draws`.
+
+    One row a step; and their size in the norm that the noise is paid in.
+    """
     growth = np.ones(len(draws)) if sensitivities is None else sensitivities
     sides = [_Given(), _Given()]
     first, second = (mechanism._accumulator(draws.shape[1], grid.scale, side, grid) for side in sides)
@@ -386,9 +380,9 @@ def moved_draws(
         released = first.add(row, stretch)
         sides[1].draw = np.rint((released - _quiet(second, sides[1], other, stretch)) / (grid.step * stretch))
         if not np.array_equal(second.add(other, stretch), released):
-            return Moved(moved, inf)
+            return moved, inf
         moved[step] = sides[1].draw - draw
-    return Moved(moved, _size(mechanism.noise, moved))
+    return moved, _size(mechanism.noise, moved)
 
 
 def promised_move(mechanism: RunningSum, grid: Grid) -> float:

@@ -33,9 +33,6 @@ class Facts:
         """Check whether something other than null stands under this name."""
         return self._content.get(name) is not None
 
-    def is_object(self, name: str) -> bool:
-        return isinstance(self._content.get(name), dict)
-
     def content(self, name: str) -> Any:
         return self._content.get(name)
 

@@ -63,11 +63,6 @@ class Verdict:
     stated: tuple[str, ...] = ()
 
     @property
-    def private(self) -> bool:
-        """False where the contract is right, and says itself that there is no privacy."""
-        return self.answer != NOT_PRIVATE
-
-    @property
     def exit_code(self) -> int:
         """0 for yes, 1 for no, 2 for not verifiable yet, 3 for not private."""
         return EXIT_CODES[self.answer]
@@ -103,7 +98,9 @@ def _verify_plan(content: dict[str, Any]) -> Verdict:
     check_schema(content)
     facts = Facts(content, "contract")
     replayable = facts.text("randomness").startswith("replayable")
-    _check_private(facts)
+    private = facts.has("epsilon") and not replayable
+    if facts.flag("private") != private:
+        raise Differs(f"the contract says private={facts.flag('private')}, and is {'' if private else 'not '}private.")
     if not facts.has("epsilon"):
         return Verdict(NOT_PRIVATE, "no finite epsilon is stated.")
     try:
@@ -213,12 +210,6 @@ def _mu(epsilon: float, delta: float) -> Real:
     return low
 
 
-def _check_private(facts: Facts) -> None:
-    private = facts.has("epsilon") and not facts.text("randomness").startswith("replayable")
-    if facts.flag("private") != private:
-        raise Differs(f"the contract says private={facts.flag('private')}, and is {'' if private else 'not '}private.")
-
-
 def _stated(facts: Facts) -> tuple[str, ...]:
     """Give what was believed, with what the contract says."""
     common = (f"{name} ({facts.text(name)})" for name in TAKEN_AS_STATED)
@@ -228,7 +219,7 @@ def _stated(facts: Facts) -> tuple[str, ...]:
 
 def _says(facts: Facts, place: str) -> bool:
     part, name = place.split(".")
-    return facts.is_object(part) and facts.part(part).has(name)
+    return isinstance(facts.content(part), dict) and facts.part(part).has(name)
 
 
 def _is_one_plan(facts: Facts) -> bool:
