@@ -10,8 +10,9 @@ from tacit import ZERO_OUT, Experts
 from tacit.algorithms import L2P, LazyExperts, ScheduledExperts
 from tacit.algorithms.experts.lazy_experts import lazy_regret
 from tacit.auditing.certified_law import actions_only, marginals
-from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.instances import alphabet
 from tacit.auditing.script import ExactCurve, transcript_law
+from tacit.runtime.small_instances import SmallInstance
 
 EPSILONS = (0.0, 0.1, 0.25, 0.5, 1.0)
 LOUD = {"eta": 0.3, "force": 0.3}
@@ -97,7 +98,7 @@ def test_actions_have_the_law_of_exponential_weights(slack):
     ):
         letters = alphabet(plan)
         stream = letters.stream([1, 2, 3, 1, 0, 2, 1][: plan.rounds])
-        assert not marginals(Instance("test", plan, letters), stream).violation
+        assert not marginals(SmallInstance("enumeration", "test", plan), stream).violation
 
 
 def test_a_cap_costs_no_more_regret_than_its_probability():

@@ -15,11 +15,12 @@ from tacit.algorithms.arms.draws import Draws
 from tacit.algorithms.arms.live_arms.live_arms import LiveArms, LiveArmsLearner
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law, frequencies_of_arms
-from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.testing.rounds import Case
 
 # Plans are made when they are attacked: a bug may sit in what they keep.
@@ -39,13 +40,13 @@ def one_pair(plan: ArmPlan, place: int) -> Finding:
     """Attack by the law of one stream of smallest losses, and of the one with the largest losses in one round."""
     stream = (0,) * plan.rounds
     pair = (stream, (*stream[:place], 3, *stream[place + 1 :]))
-    instance = Instance("planted", plan, alphabet(plan))
+    instance = SmallInstance("enumeration", "planted", plan)
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=2, law=arms_law, pair=pair)
 
 
 def searched(plan: Plan) -> Finding:
     """Attack by enumeration with a short search."""
-    instance = Instance("planted", plan, alphabet(plan))
+    instance = SmallInstance("enumeration", "planted", plan)
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=8, law=arms_law)
 
 
@@ -53,7 +54,7 @@ def observed() -> Finding:
     """Attack by real runs: do they have the enumerated law?"""
     plan = tsallis(horizon=4)
     letters = alphabet(plan)
-    return frequencies_of_arms(Instance("planted", plan, letters), letters.stream([1, 1, 1, 1]), 4, runs=900)
+    return frequencies_of_arms(SmallInstance("enumeration", "planted", plan), letters.stream([1, 1, 1, 1]), 4, runs=900)
 
 
 def masked() -> Case:

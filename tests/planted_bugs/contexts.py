@@ -12,18 +12,18 @@ from planted_bugs.catalogue import Control, around, planting
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.contextual.explore_linear.explore_linear import ExploreLinearLearner
 from tacit.algorithms.contextual.explore_linear.release import Lattice
-from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.moved_sums import moved_sums
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
 from tacit.problems import ContextualArms
+from tacit.runtime.small_instances import SmallInstance
 
 
 def small(features: str = "private", **contract: Any) -> Finding:
     """Attack two actions, two features and six rounds by all coins and neighbours of extreme records."""
     problem = ContextualArms(n=2, dimension=2, horizon=6, features=features)
     plan = ExploreLinear(problem, 0.5, 2, (1.0, 1.0), **contract)
-    instance = Instance("planted", plan, alphabet(plan))
+    instance = SmallInstance("enumeration", "planted", plan)
     return moved_sums(instance, Randomness.replayable(3).stream("controls"), pairs=4)
 
 

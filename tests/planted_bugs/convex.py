@@ -21,7 +21,6 @@ from tacit.algorithms.stochastic import averaged_ftrl
 from tacit.algorithms.stochastic.objective_perturbation import model_noise, objective_perturbation
 from tacit.algorithms.stochastic.online_to_batch import norms, online_to_batch
 from tacit.auditing import attacks
-from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.integration import model_law
 from tacit.auditing.noise_laws import plan_noise
 from tacit.auditing.report import Finding
@@ -33,6 +32,7 @@ from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
 from tacit.runtime.on_sums import RunningSumPlan
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.two_chains import TwoChains
 from tacit.solvers import minimum
 from tacit.solvers.minimum import model_minimum
@@ -86,7 +86,7 @@ def integrated(plan: Plan, pair: tuple[tuple[int, ...], tuple[int, ...]]) -> Fin
     from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
 
     return attacks.exact(
-        Instance("planted", plan, alphabet(plan)), Randomness.replayable(7).stream("controls"), laws=2,
+        SmallInstance("enumeration", "planted", plan), Randomness.replayable(7).stream("controls"), laws=2,
         law=interval_law, method="integrated", slack=QUADRATURE_SLACK, pair=pair,
     )  # fmt: skip
 
@@ -216,7 +216,7 @@ def one_model() -> Finding:
     """Integrate the law of the model of one-dimensional records."""
     problem = Stochastic(domain=Ball(1, radius=3.0), loss=LogisticLoss(), horizon=3)
     plan = objective_perturbation.ObjectivePerturbation.calibrate(problem, **PRIVACY)
-    instance = Instance("planted", plan, alphabet(plan))
+    instance = SmallInstance("enumeration", "planted", plan)
     stream = Randomness.replayable(9).stream("controls")
     return attacks.exact(instance, stream, laws=4, law=model_law, method="integrated", slack=1e-3)
 

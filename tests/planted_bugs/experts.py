@@ -11,7 +11,7 @@ from tacit.algorithms.experts import lazy_experts as lazy
 from tacit.algorithms.experts import scheduled_experts as scheduled
 from tacit.auditing import attacks
 from tacit.auditing.certified_law import frequencies, marginals
-from tacit.auditing.instances import Instance, alphabet
+from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.tapes import epochs
 from tacit.noise.exact_draws import coin, draw_softmax
@@ -20,6 +20,7 @@ from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
 from tacit.runtime import doubling
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import Target
 
 LAZY = lazy.LazyExperts(Experts(n=2, horizon=5), eta=0.3, force=0.3, relative=False)
@@ -32,20 +33,22 @@ SLOW = scheduled.ScheduledExperts(Experts(n=2, horizon=6), eta=0.3, batch=3)
 
 def searched(plan: Plan, laws: int = 24) -> Finding:
     """Attack by enumeration with a short search."""
-    instance = Instance("planted", plan, alphabet(plan))
+    instance = SmallInstance("enumeration", "planted", plan)
     return attacks.exact(instance, Randomness.replayable(3).stream("controls"), laws=laws)
 
 
 def described(plan: Plan) -> Finding:
     """Attack the law itself: is it exponential weights?"""
     letters = alphabet(plan)
-    return marginals(Instance("planted", plan, letters), letters.stream(_MIXED[: plan.horizon]))
+    return marginals(SmallInstance("enumeration", "planted", plan), letters.stream(_MIXED[: plan.horizon]))
 
 
 def observed(plan: Plan) -> Finding:
     """Attack by real runs: do they have the enumerated law?"""
     letters = alphabet(plan)
-    return frequencies(Instance("planted", plan, letters), letters.stream(_MIXED[: plan.horizon]), 4, runs=1500)
+    return frequencies(
+        SmallInstance("enumeration", "planted", plan), letters.stream(_MIXED[: plan.horizon]), 4, runs=1500
+    )
 
 
 _MIXED = [1, 2, 1, 1, 3, 0]

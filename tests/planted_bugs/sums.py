@@ -15,7 +15,6 @@ from tacit.algorithms.experts import hedge_on_sums as hedge
 from tacit.algorithms.stochastic import OnlineToBatch
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import ClippedDifferences
 from tacit.auditing import attacks
-from tacit.auditing.instances import instances
 from tacit.auditing.noise_laws import sum_noise
 from tacit.auditing.report import Finding
 from tacit.domains import Ball
@@ -66,7 +65,8 @@ def batched(people: int = 4) -> Finding:
 
 def replayed(plan: Plan) -> Finding:
     """Attack a learner by record and replay."""
-    return attacks.replayed(instances(plan, "replayed noise")[0], Randomness.replayable(2).stream("controls"), pairs=12)
+    small = next(small for small in plan.small_instances() if small.attack == "replayed noise")
+    return attacks.replayed(small, Randomness.replayable(2).stream("controls"), pairs=12)
 
 
 def _scaled(factor: float) -> Any:

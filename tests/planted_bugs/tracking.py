@@ -17,13 +17,13 @@ from tacit.algorithms.tracking import tracking_on_sums as on_sums
 from tacit.algorithms.tracking.limited_updates import SelectionLearner
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold
 from tacit.auditing.certified_law import above_threshold, isolation
-from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import race_law
 from tacit.noise.lattice import quantise_losses
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
+from tacit.runtime.small_instances import SmallInstance
 
 UPDATES = limited_updates.LimitedUpdates(Tracking(n=3, horizon=4, switches=0, adversary="stochastic"), epsilon=1.0)
 LONG_UPDATES = limited_updates.LimitedUpdates(Tracking(n=2, horizon=8, switches=0, adversary="stochastic"), epsilon=1.0)
@@ -39,7 +39,7 @@ ON_SUMS = on_sums.TrackingOnSums(
 
 def isolated() -> Finding:
     """Attack what a restart remembers."""
-    instance = Instance("planted", RESTARTS, alphabet(RESTARTS))
+    instance = SmallInstance("enumeration", "planted", RESTARTS)
     return isolation(instance, Randomness.replayable(6).stream("controls"), runs=60)
 
 

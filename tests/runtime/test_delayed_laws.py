@@ -17,8 +17,8 @@ from tacit.algorithms import (
 from tacit.auditing import attacks
 from tacit.auditing.arms import arms_law
 from tacit.auditing.certified_law import actions_only
-from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.script import transcript_law
+from tacit.runtime.small_instances import SmallInstance
 
 EXPERTS = Experts(n=2, horizon=4, delay=1)
 TRACKING = Tracking(n=2, horizon=4, delay=1, switches=1)
@@ -36,7 +36,7 @@ COUNTED = {
 @pytest.mark.parametrize("plan", COUNTED.values(), ids=COUNTED)
 def test_the_exact_law_lies_under_the_curve_without_delay(plan):
     """The delayed learner is the other one on a sequence of which one entry depends on one round: same curve."""
-    prompt = Instance("", plan, alphabet(plan))
+    prompt = SmallInstance("enumeration", "", plan)
     found = attacks.exact(prompt, Randomness.replayable(3).stream("search"), laws=16)
     assert not found.violation
     assert found.lower > 0
@@ -50,7 +50,7 @@ ARMS = {
 
 @pytest.mark.parametrize("plan", ARMS.values(), ids=ARMS)
 def test_copies_and_waiting_arms_spend_the_budget_once(plan):
-    instance = Instance("", plan, alphabet(plan))
+    instance = SmallInstance("enumeration", "", plan)
     found = attacks.exact(instance, Randomness.replayable(3).stream("search"), laws=10, law=arms_law)
     assert not found.violation
     assert found.lower == pytest.approx(1.0, abs=1e-9)  # what is released of a round is worth exactly epsilon

@@ -415,7 +415,7 @@ def test_learners_name_their_randomness():
     assert tacit.verify(secret).answer == "yes"
     assert not replayable["private"]
     verdict = tacit.verify(replayable)
-    assert (verdict.answer, verdict.exit_code, verdict.private) == ("not private", 3, False)
+    assert (verdict.answer, verdict.exit_code) == ("not private", 3)
     assert tacit.verify({**replayable, "private": True}).answer == "no"
     assert tacit.verify({**replayable, "epsilon": 0.5}).answer == "no"
 

@@ -10,20 +10,23 @@ the other records, it tells their decisions.
 
 from __future__ import annotations
 
+from collections import Counter
 from math import exp, log, tanh
 from typing import Any
+
+import numpy as np
 
 from tacit.algorithms.arms import BatchedTsallis, LiveArms, PhasedArms
 from tacit.algorithms.arms import arm_plan as common
 from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.policies import PolicyArms, Responses
-from tacit.auditing.instances import Instance
 from tacit.auditing.report import Finding
-from tacit.auditing.script import Feedback, Law, NotEnumerable, Script, swapped, walked_law
+from tacit.auditing.script import Feedback, GeometricLaw, Law, NotEnumerable, Script, law_of, marginal, swapped
 from tacit.auditing.statistics import FAILURE
 from tacit.noise.randomness import Randomness
 from tacit.problems import Policies
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.validation import FloatArray
 
 MARGIN = 2  # noisy sums so far outside the possible ones are told apart
@@ -66,9 +69,9 @@ class ScriptedDraws:
         q = exp(-self.rate)
         law = [tanh(self.rate / 2) * q ** abs(y - total) for y in self._window]
         if self._clipped:
-            # P[Y <= 0] and P[Y >= n]; written out, since a sum outside 0..n is a bug that must show.
-            law[0] = _tail(q, total - self._window[0])
-            law[-1] = _tail(q, self._window[-1] - total)
+            # P[Y <= 0] and P[Y >= n]; a sum outside 0..n is a bug that must show.
+            inside = np.array([total - self._window[0], self._window[-1] - total])
+            law[0], law[-1] = GeometricLaw(self.rate).above(inside - 1).tolist()
         return law
 
 
@@ -89,14 +92,9 @@ def _largest(plan: ArmPlan) -> int:
     raise NotEnumerable(f"The sums of {plan.algorithm} have no known limit.")
 
 
-def _tail(q: float, steps: int) -> float:
-    """Compute P[Z >= steps] of two-sided geometric noise."""
-    return q**steps / (1 + q) if steps > 0 else 1 - q ** (1 - steps) / (1 + q)
-
-
 def arms_law(plan: Plan, feedback: Feedback) -> Law:
     """Compute the law of decisions and noisy sums on rows of losses, None for missing feedback."""
-    return walked_law(plan, feedback, released)
+    return law_of(lambda walk: released(plan, feedback, walk))
 
 
 def released(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...]:
@@ -129,21 +127,15 @@ def _advice(shown: list[int]) -> tuple[int, int]:
     return (first, first) if len(shown) % 3 == 2 else (first, 1 - first)
 
 
-def frequencies_of_arms(instance: Instance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
+def frequencies_of_arms(instance: SmallInstance, feedback: Feedback, seed: int, *, runs: int) -> Finding:
     """Check whether real runs take their first arms and later decisions as often as the enumerated law says."""
-    law: dict[tuple[int, ...], float] = {}
-    rounds = int(instance.plan.horizon or 1)
-    for key, probability in arms_law(instance.plan, feedback).items():
-        law[key[:rounds]] = law.get(key[:rounds], 0.0) + probability
-    counts: dict[tuple[int, ...], int] = {}
-    source = Randomness.replayable(seed)
-    for run in range(runs):
-        actions = arms_played(instance.plan.start(source.child(run)), feedback)
-        counts[actions] = counts.get(actions, 0) + 1
+    plan, source = instance.plan, Randomness.replayable(seed)
+    law = marginal(arms_law(plan, feedback), slice(int(plan.horizon or 1)))
+    counts = Counter(arms_played(plan.start(source.child(run)), feedback) for run in range(runs))
     # The transcripts left out may fall anywhere. Hoeffding, over all sequences of decisions together.
     missing = max(0.0, 1 - sum(law.values()))
     margin = (log(2 * max(1, len(law)) / FAILURE) / (2 * runs)) ** 0.5
-    gaps = [abs(counts.get(key, 0) / runs - law.get(key, 0.0)) - missing for key in {*law, *counts}]
+    gaps = [abs(counts[key] / runs - law.get(key, 0.0)) - missing for key in {*law, *counts}]
     return Finding(
         "real runs", instance.label, "gap to the enumerated law", margin, max(0.0, *gaps), max(gaps) > margin, FAILURE,
         f"frequencies of decisions in {runs} runs", check=True,

@@ -9,7 +9,7 @@ import numpy as np
 
 from tacit.accounting.curves import Pure
 from tacit.accounting.guarantee import ZERO_OUT
-from tacit.auditing.instances import Instance, Search
+from tacit.auditing.instances import Search, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import NUMERICAL_SLACK, Law, transcript_law
 from tacit.auditing.tapes import (
@@ -24,10 +24,11 @@ from tacit.auditing.tapes import (
 )
 from tacit.noise.randomness import Randomness
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 
 
 def exact(
-    instance: Instance,
+    instance: SmallInstance,
     generator: np.random.Generator,
     *,
     laws: int,
@@ -37,8 +38,8 @@ def exact(
     pair: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> Finding:
     """Enumerate (or integrate) the law of everything released, and search for the worst neighbours."""
-    plan = instance.plan
-    search = Search(plan, instance.alphabet, generator, laws=laws, law=law)
+    plan, letters = instance.plan, alphabet(instance.plan)
+    search = Search(plan, letters, generator, laws=laws, law=law)
     found = search.run() if pair is None else search.pair(*pair)
     guarantee = plan.guarantee
     certified = guarantee.delta(found.at)
@@ -54,8 +55,8 @@ def exact(
         *numbers,
         violation=found.ratio > 1 + slack,
         detail="the exact delta of these neighbours lies above the certified curve",
-        stream=tuple(instance.alphabet.stream(found.stream)),
-        neighbour=tuple(instance.alphabet.stream(found.neighbour)),
+        stream=tuple(letters.stream(found.stream)),
+        neighbour=tuple(letters.stream(found.neighbour)),
     )
 
 
@@ -63,8 +64,7 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     """Compare how far draws of integer sums must move to release the same on a neighbour with what was paid for."""
     assert isinstance(plan, LatticePlan)
     mechanism, grid = plan.mechanism, plan.grid
-    promised = paid_move(mechanism, grid, plan.privacy_per_stream)
-    promised = min(promised, promised_move(mechanism, grid))
+    promised = min(paid_move(mechanism, grid, plan.privacy_per_stream), promised_move(mechanism, grid))
     growth = getattr(plan, "schedule", None) if grid.multiple else None
     growth = None if growth is None else grid.admissible(growth)
     worst = 0.0
@@ -73,24 +73,23 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
         rows = extreme_pair(grid.records, grid.units, mechanism.steps, generator, first)
         source = grid.noise(Randomness.replayable(int(generator.integers(2**32))), "noise")
         draws = source.draw(rows[0].size).astype(np.float64).reshape(rows[0].shape)
-        worst = max(worst, moved_draws(mechanism, grid, rows, draws, growth).size)
+        worst = max(worst, moved_draws(mechanism, grid, rows, draws, growth)[1])
     return Finding(
         "moved draws", f"{mechanism}", "steps of the lattice", promised, worst, worst > promised * (1 + SOLVE_SLACK),
         detail="the draws of a neighbour are farther away than the noise was made for",
     )  # fmt: skip
 
 
-def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) -> Finding:
+def replayed(instance: SmallInstance, generator: np.random.Generator, *, pairs: int) -> Finding:
     """Freeze the noisy outputs and run on neighbours: only noise may tell them apart, and no more than was paid for."""
     plan = instance.plan
     promised = certified_loss(plan)
-    assert promised is not None
     worst, reason, seen = 0.0, "", ((), ())
     for index in range(pairs):
         stream, neighbour = neighbours(instance, generator, index)
-        result = replay_noise(plan, stream, neighbour, generator)
-        if result.loss > worst:
-            worst, reason, seen = result.loss, result.reason, (tuple(stream), tuple(neighbour))
+        loss, differs = replay_noise(plan, stream, neighbour, generator)
+        if loss > worst:
+            worst, reason, seen = loss, differs, (tuple(stream), tuple(neighbour))
     quantity = "epsilon" if isinstance(plan.guarantee.curve, Pure) else "mu"
     detail = reason or "the inputs of the mechanisms differ by more than their noise was made for"
     return Finding(
@@ -99,9 +98,9 @@ def replayed(instance: Instance, generator: np.random.Generator, *, pairs: int) 
     )  # fmt: skip
 
 
-def neighbours(instance: Instance, generator: np.random.Generator, index: int) -> tuple[list[Any], list[Any]]:
+def neighbours(instance: SmallInstance, generator: np.random.Generator, index: int) -> tuple[list[Any], list[Any]]:
     """Give a pair of neighbours: first opposite extremes at the first rounds, then random ones."""
-    plan, letters = instance.plan, instance.alphabet
+    plan, letters = instance.plan, alphabet(instance.plan)
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
     gap = plan.guarantee.separation
     people = min(plan.guarantee.rounds_per_person, max(1, -(-(rounds - 1) // gap)))
@@ -120,6 +119,6 @@ def neighbours(instance: Instance, generator: np.random.Generator, index: int) -
     return letters.stream(base), letters.stream(changed)
 
 
-def random_stream(instance: Instance, generator: np.random.Generator) -> list[Any]:
+def random_stream(instance: SmallInstance, generator: np.random.Generator) -> list[Any]:
     """Draw one stream of extreme feedback."""
-    return neighbours(instance, generator, 2 * len(instance.alphabet.symbols))[0]
+    return neighbours(instance, generator, 2 * len(alphabet(instance.plan).symbols))[0]

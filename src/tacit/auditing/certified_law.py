@@ -10,28 +10,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtri
+from scipy.special import chdtri, rel_entr, softmax
 
 from tacit.algorithms.tracking.restart_on_shift import AboveThreshold, RestartOnShiftLearner
-from tacit.auditing.instances import Instance
+from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
-from tacit.auditing.script import ExactCurve, Law, ScriptedRandomness, Walk, law_of, plain, symbols, transcript_law
+from tacit.auditing.script import (
+    ExactCurve,
+    Law,
+    ScriptedRandomness,
+    Walk,
+    law_of,
+    marginal,
+    played,
+    symbols,
+    transcript_law,
+)
 from tacit.auditing.statistics import FAILURE
 from tacit.auditing.tapes import Tape
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
 from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 from tacit.validation import FloatArray
 
 TOLERANCE = 1e-9
 
 
-def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
+def marginals(instance: SmallInstance, stream: Sequence[Any]) -> Finding:
     """Compute the largest distance of an action's law from exponential weights; the certified regret needs 0."""
     plan: Any = instance.plan  # with a rate and a batch
     law = actions_only(plan, transcript_law(plan, list(stream)))
@@ -43,35 +55,27 @@ def marginals(instance: Instance, stream: Sequence[Any]) -> Finding:
     worst = 0.0
     for place in range(len(stream)):
         known = max(0, place - problem.delay) // batch * batch
-        weights = np.exp(-eta * (totals[known] - totals[known].min()))
-        weights /= weights.sum()
         seen = np.zeros(n)
         for actions, mass in law.items():
             seen[actions[place]] += mass
-        worst = max(worst, float(np.max(np.abs(seen - weights))))
+        worst = max(worst, float(np.max(np.abs(seen - softmax(-eta * totals[known])))))
     return Finding(
         "law", instance.label, "distance from exponential weights", TOLERANCE, worst, worst > TOLERANCE,
         detail="the actions do not have the law of the certified algorithm", stream=tuple(stream), check=True,
     )  # fmt: skip
 
 
-def frequencies(instance: Instance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
+def frequencies(instance: SmallInstance, stream: Sequence[Any], seed: int, *, runs: int) -> Finding:
     """Test real runs against the enumerated law: the G statistic and its critical value at FAILURE."""
     plan = instance.plan
     law = actions_only(plan, transcript_law(plan, list(stream)))
-    counts: dict[tuple[Any, ...], int] = dict.fromkeys(law, 0)
     source = Randomness.replayable(seed).child("frequencies")
-    unknown = 0
-    for run in range(runs):
-        key = played(plan, stream, source.child(run))
-        if key in counts:
-            counts[key] += 1
-        else:
-            unknown += 1
+    counts = Counter(played(plan.start(source.child(run)), stream) for run in range(runs))
+    unknown = counts.keys() - law.keys()
     statistic, freedom = g_statistic(np.array([counts[key] for key in law], dtype=float), np.array(list(law.values())))
     # The chi-square law is an approximation in the tail: a quarter more than its quantile.
     limit = 1.25 * float(chdtri(max(1, freedom), FAILURE))
-    broken = unknown > 0 or statistic > limit
+    broken = bool(unknown) or statistic > limit
     return Finding(
         "frequencies", instance.label, "G statistic of real runs", limit, float("inf") if unknown else statistic,
         broken, FAILURE, f"{runs} runs; the real streams do not give the law that the script gives",
@@ -86,29 +90,16 @@ def g_statistic(counts: FloatArray, law: FloatArray) -> tuple[float, int]:
     observed = np.append(counts[~rare], counts[rare].sum())
     wanted = np.append(expected[~rare], expected[rare].sum())
     observed, wanted = observed[wanted > 0], wanted[wanted > 0]
-    seen = observed > 0
-    return float(2 * np.sum(observed[seen] * np.log(observed[seen] / wanted[seen]))), len(wanted) - 1
-
-
-def played(plan: Plan, stream: Sequence[Any], randomness: Randomness) -> tuple[Any, ...]:
-    """Give the actions of one real run."""
-    learner = plan.start(randomness)
-    actions = []
-    for row in stream:
-        actions.append(plain(learner.play()))
-        learner.observe(row)
-    return tuple(actions)
+    return float(2 * rel_entr(observed, wanted).sum()), len(wanted) - 1
 
 
 def actions_only(plan: Plan, law: Law) -> Law:
     """Forget everything but the actions: uses of released streams stand after each."""
-    step = 2 if plan.released_streams else 1
-    seen: Law = {}
-    for key, mass in law.items():
-        seen[key[::step]] = seen.get(key[::step], 0.0) + mass
-    return seen
+    return marginal(law, slice(None, None, 2 if plan.released_streams else 1))
 
 
+# An even width, the epsilon of the threshold and that of the answers, and how many queries.
+_WIDTH, _EPSILON, _QUERIES = 4, 0.5, 8
 # Sums of thousands of products of doubles.
 _SLACK = 1e-9
 # Shifts in halves of the width: all queries, alternating halves, the last one only, all but the last.
@@ -120,34 +111,33 @@ _PATTERNS = (
 )
 
 
-def above_threshold(
-    *, width: int = 4, epsilon_threshold: float = 0.5, epsilon_query: float = 0.5, queries: int = 8
-) -> Finding:
-    """Compare the largest privacy loss of any sequence of answers with the sum of both epsilons; `width` is even."""
-    settings = {"width": width, "epsilon_threshold": epsilon_threshold, "epsilon_query": epsilon_query}
+def above_threshold() -> Finding:
+    """Compare the largest privacy loss of any sequence of answers with the sum of both epsilons."""
     worst, seen = 0.0, ([0], [0])
     for level in (-4, 0, 4):
-        base = [level * width] * queries
-        for shift in (width // 2, -width // 2):
+        base = [level * _WIDTH] * _QUERIES
+        for shift in (_WIDTH // 2, -_WIDTH // 2):
             for pattern in _PATTERNS:
-                other = [query + shift * pattern(k, queries - 1) for k, query in enumerate(base)]
-                loss = ExactCurve.of(_answers(base, settings), _answers(other, settings)).largest_loss
+                other = [query + shift * pattern(k, _QUERIES - 1) for k, query in enumerate(base)]
+                loss = ExactCurve.of(_answers(base), _answers(other)).largest_loss
                 if loss > worst:
                     worst, seen = loss, (base, other)
-    certified = epsilon_threshold + epsilon_query
+    certified = 2 * _EPSILON
     return Finding(
-        "threshold", f"{queries} queries of width {width}", "largest privacy loss", certified, worst,
+        "threshold", f"{_QUERIES} queries of width {_WIDTH}", "largest privacy loss", certified, worst,
         worst > certified * (1 + _SLACK), detail="answers tell these queries apart too well",
         stream=tuple(seen[0]), neighbour=tuple(seen[1]),
     )  # fmt: skip
 
 
-def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
+def _answers(queries: list[int]) -> Law:
     """Compute the law of the answers until the instance is spent, or the queries are."""
 
     def answered(walk: Walk) -> tuple[bool, ...]:
         uniforms = Uniforms.from_streams(ScriptedRandomness(walk), "alarm")
-        instance = AboveThreshold(0, uniforms=uniforms, **settings)
+        instance = AboveThreshold(
+            0, width=_WIDTH, epsilon_threshold=_EPSILON, epsilon_query=_EPSILON, uniforms=uniforms
+        )
         answers = []
         for query in queries:
             answers.append(instance.test(query))
@@ -159,9 +149,9 @@ def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
         return law_of(answered)
 
 
-def isolation(instance: Instance, generator: np.random.Generator, *, runs: int) -> Finding:
+def isolation(instance: SmallInstance, generator: np.random.Generator, *, runs: int) -> Finding:
     """Check that after a restart no probability depends on data from before the restart."""
-    plan, letters = instance.plan, instance.alphabet
+    plan, letters = instance.plan, alphabet(instance.plan)
     rounds, size = int(plan.horizon or 1), len(letters.symbols)
     worst, seen, restarts = 0.0, ((), ()), 0
     for _ in range(runs):

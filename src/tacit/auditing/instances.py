@@ -24,10 +24,9 @@ from tacit.algorithms.measures import L2PMeasure
 from tacit.auditing.script import NUMERICAL_SLACK, ExactCurve, Law, epsilons, transcript_law
 from tacit.errors import InvalidInput
 from tacit.losses.custom import parted
-from tacit.losses.loss import LinkLoss, LossFamily
+from tacit.losses.loss import LinkLoss
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Stochastic
 from tacit.runtime.plan import Plan
-from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import FloatArray
 
 Indices = tuple[int, ...]
@@ -78,12 +77,9 @@ class Search:
         self._rounds = int(plan.horizon or 1)
         self._people, self._gap = plan.guarantee.rounds_per_person, plan.guarantee.separation
         self._zero_out = plan.guarantee.relation is ZERO_OUT
-        grid = epsilons(plan)
-        certified = [plan.guarantee.delta(epsilon) for epsilon in grid]
-        self._grid = np.array(
-            [epsilon for epsilon, delta in zip(grid, certified, strict=True) if delta >= SMALLEST_DELTA]
-        )
-        self._certified = np.array([delta for delta in certified if delta >= SMALLEST_DELTA])
+        grid = np.array(epsilons(plan))
+        certified = np.array([plan.guarantee.delta(epsilon) for epsilon in grid.tolist()])
+        self._grid, self._certified = (values[certified >= SMALLEST_DELTA] for values in (grid, certified))
         self._pure = plan.guarantee.curve.pure()
 
     def spent(self) -> bool:
@@ -92,22 +88,18 @@ class Search:
 
     def run(self) -> Pair:
         """Ascend from structured and random starts until the budget is spent; the best pair of all."""
-        best: Pair | None = None
-        attempt = 0
-        while best is None or not self.spent():
-            found = self._ascend(self._start(attempt))
-            if best is None or found.ratio > best.ratio:
-                best = found
-            attempt += 1
-            if attempt > 200:  # every pair near the optimum is known
+        best = self._ascend(self._start(0))
+        for attempt in range(1, 201):  # after so many every pair near the optimum is known
+            if self.spent():
                 break
+            best = max(best, self._ascend(self._start(attempt)), key=lambda pair: pair.ratio)
         return best
 
     def pair(self, stream: Indices, neighbour: Indices) -> Pair:
         """Measure one pair."""
         one, other = self._of(stream), self._of(neighbour)
         size = max(len(one), len(other))
-        curve = ExactCurve(_padded(one, size), _padded(other, size))
+        curve = ExactCurve(*(np.pad(law, (0, size - len(law))) for law in (one, other)))
         ratio, at = 0.0, 0.0
         if self._grid.size:
             ratios = curve.deltas(self._grid.tolist()) / self._certified
@@ -185,33 +177,10 @@ def _put(stream: Indices, place: int, index: int) -> Indices:
     return (*stream[:place], index, *stream[place + 1 :])
 
 
-def _padded(vector: FloatArray, size: int) -> FloatArray:
-    return np.pad(vector, (0, size - len(vector)))
-
-
 # Data of this many times the allowed size: longer data are clipped, that is enforced, so it is attacked.
 TOO_LONG = 5.0
 # Beyond every public range of labels, and finite: labels that are not finite raise.
 FAR_LABEL = 1e300
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A plan small enough for an attack, with the feedback to try."""
-
-    label: str
-    plan: Plan
-    alphabet: Alphabet
-
-    @classmethod
-    def of(cls, small: SmallInstance) -> Instance:
-        """Give the plan's instance with the feedback of its problem."""
-        return cls(small.label, small.plan, alphabet(small.plan))
-
-
-def instances(plan: Plan, attack: Attack) -> list[Instance]:
-    """Give the small instances that a plan names for one kind of attack."""
-    return [Instance.of(small) for small in plan.small_instances() if small.attack == attack]
 
 
 def alphabet(plan: Plan) -> Alphabet:
@@ -295,18 +264,9 @@ def _distance(slope: float, centre: float) -> Callable[[FloatArray], FloatArray]
 
 
 @extremes.register
-def _rows(problem: Convex) -> Alphabet:
-    return _data(problem.loss, problem.domain.dimension)
-
-
-@extremes.register
-def _records(problem: Stochastic) -> Alphabet:
-    return _data(problem.loss, problem.domain.dimension)
-
-
-def _data(loss: LossFamily, dimension: int) -> Alphabet:
+def _data(problem: Convex | Stochastic) -> Alphabet:
     """Give data along the axes, as long as allowed and longer."""
-    loss, _ = parted(loss)
+    (loss, _), dimension = parted(problem.loss), problem.domain.dimension
     axes = list(np.eye(dimension)[:3])
     nothing = np.zeros(dimension)
     norm = getattr(loss, "data_norm", getattr(loss, "lipschitz", 1.0))

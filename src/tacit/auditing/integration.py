@@ -13,7 +13,7 @@ draw, the enumeration of `tacit.auditing.script` integrates the hockey stick ove
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import exp, expm1, inf
@@ -32,11 +32,11 @@ from tacit.algorithms.stochastic.online_to_batch import norms
 from tacit.auditing.script import (
     Feedback,
     Law,
-    Script,
     ScriptedRandomness,
     Stream,
     Walk,
     law_of,
+    played,
     swapped,
     transcript_law,
 )
@@ -83,7 +83,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
             potential = self._rate * (self.losses(points[:, None]) + self._penalty(points))
             return np.asarray(weights * np.exp(potential.min() - potential))
 
-        return np.array([points[_ask(generator, masses)]])
+        return np.array([points[generator.decide(lambda: _shares(masses()))]])
 
     def draw(self: Any) -> None:
         """Compute the density of the perturbed minimiser at x: that of the noise -J'(x), times J''(x)."""
@@ -101,7 +101,7 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
             deviation = self._deviation(self._sums.count)
             return np.asarray(weights * curvatures * np.exp(-((slopes / deviation) ** 2) / 2))
 
-        x = points[[_ask(self._streams["noise"], masses)]]
+        x = points[[self._streams["noise"].decide(lambda: _shares(masses()))]]
         self._hold(self._set.from_hull(x), x, -slope(x))
 
     scripted: list[Stream] = []
@@ -140,12 +140,8 @@ def integrated_draws(nodes: int = NODES) -> Iterator[None]:
         yield
 
 
-def _ask(stream: Stream, masses: Callable[[], FloatArray]) -> int:
-    def law() -> list[float]:
-        values = masses()
-        return list((values / values.sum()).tolist())
-
-    return stream.decide(law)
+def _shares(masses: FloatArray) -> list[float]:
+    return list((masses / masses.sum()).tolist())
 
 
 _CELLS = 160
@@ -162,26 +158,15 @@ class UnitStream(Stream):
         return np.ones(count)
 
 
-class UnitRandomness(ScriptedRandomness):
-    """A script whose normal noise is 1."""
-
-    __slots__ = ()
-
-    def _stream(self, script: Script, name: str) -> Any:
-        return UnitStream(script, name)
-
-
 def model_law(plan: Plan, feedback: Feedback) -> Law:
     """Compute the law of the released model on the nodes of the quadrature."""
     assert isinstance(plan, ObjectivePerturbation)
 
     def released(walk: Walk) -> tuple[float]:
         with _integrated(plan, walk):
-            learner = plan.start(UnitRandomness(walk))
+            learner = plan.start(ScriptedRandomness(walk, UnitStream))
             assert isinstance(learner, ObjectivePerturbationLearner)
-            for row in feedback:
-                learner.play()
-                learner.observe(row)
+            played(learner, feedback)
             return (round(float(learner.release()[0]), 12),)
 
     return law_of(released)
@@ -219,8 +204,7 @@ def _integrated(plan: ObjectivePerturbation, walk: Walk) -> Iterator[None]:
             slope = np.array([losses.gradient(np.array([point]))[0][0] for point in x]) + ridge * x
             bend = np.array([losses.hessian(np.array([point]))[0, 0] for point in x]) + ridge
             log_noise = -np.abs(slope) / sigma if plan.pure else -((slope / sigma) ** 2) / 2
-            masses = weights * bend * np.exp(log_noise)
-            return list((masses / masses.sum()).tolist())
+            return _shares(weights * bend * np.exp(log_noise))
 
         return Minimum(x[[walk.ask("noise", law)]], 0.0)
 

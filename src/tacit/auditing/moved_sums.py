@@ -12,7 +12,7 @@ changed rounds, since coins know no features; with public features so must be al
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import cycle, product
 from math import sqrt
 from typing import Any
 
@@ -20,13 +20,13 @@ import numpy as np
 
 from tacit.accounting.guarantee import ZERO_OUT
 from tacit.algorithms.contextual import ExploreLinear
-from tacit.auditing.instances import Alphabet, Instance
+from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import NUMERICAL_SLACK, swapped
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import WIDE_SIGMA
-from tacit.validation import IntArray
+from tacit.runtime.small_instances import SmallInstance
 
 Stream = Sequence[tuple[Any, Any]]
 _SOURCE = Randomness.replayable(0)
@@ -45,28 +45,15 @@ class _Coins:
 
 
 class _Frozen:
-    """Draws that record the integers they are added to, and release those of an earlier run if there was one."""
+    """A draw that records the integers it is added to, and releases those of an earlier run if there was one."""
 
     def __init__(self, released: list[int] | None) -> None:
         self.hidden: list[int] = []
         self._released = released
 
-    def draw(self, source: DiscreteGaussian, count: int) -> Any:
-        made = np.empty(count, dtype=object)
-        made[:] = [_Draw(self) for _ in range(count)]
-        return made
-
-    def release(self, total: int) -> int:
-        self.hidden.append(total)
-        return total if self._released is None else self._released[len(self.hidden) - 1]
-
-
-class _Draw:
-    def __init__(self, tape: _Frozen) -> None:
-        self._tape = tape
-
     def __radd__(self, total: int) -> int:
-        return self._tape.release(int(total))
+        self.hidden.append(int(total))
+        return int(total) if self._released is None else self._released[len(self.hidden) - 1]
 
 
 def played(plan: ExploreLinear, stream: Stream, coins: Sequence[int], released: list[int] | None) -> tuple[Any, ...]:
@@ -75,7 +62,7 @@ def played(plan: ExploreLinear, stream: Stream, coins: Sequence[int], released: 
     learner: Any = plan.start(_SOURCE)
     learner._coins = _Coins(coins, plan.problem.n)
     actions = []
-    with swapped((DiscreteGaussian, "draw_wide", lambda self, count: tape.draw(self, count))):
+    with swapped((DiscreteGaussian, "draw_wide", lambda self, count: np.full(count, tape, dtype=object))):
         for features, loss in stream:
             actions.append(int(learner.play(features)))
             learner.observe(loss)
@@ -96,39 +83,25 @@ def moved(plan: ExploreLinear, stream: Stream, neighbour: Stream, coins: Sequenc
     return sqrt(sum((one - other) ** 2 for one, other in zip(hidden, shifted, strict=True))) / WIDE_SIGMA, ""
 
 
-def moved_sums(instance: Instance, generator: np.random.Generator, *, pairs: int) -> Finding:
+def moved_sums(instance: SmallInstance, generator: np.random.Generator, *, pairs: int) -> Finding:
     """Compute the largest exact mu over coins and neighbours of extreme records, and random streams around them."""
-    plan, alphabet = instance.plan, instance.alphabet
+    plan, letters = instance.plan, alphabet(instance.plan)
     assert isinstance(plan, ExploreLinear)
-    rounds, coined, size = plan.rounds, plan.explore + plan.problem.delay, len(alphabet.symbols)
+    rounds, coined, size = plan.rounds, plan.explore + plan.problem.delay, len(letters.symbols)
     promised = plan.lattice.mu(plan.relation, plan.rounds_per_person)
-    people = min(plan.rounds_per_person, plan.explore)
+    people, zero_out = min(plan.rounds_per_person, plan.explore), plan.relation is ZERO_OUT
     worst, reason = 0.0, ""
-    for index, coins in zip(range(max(pairs, plan.problem.n**coined)), _cycled(plan.problem.n, coined), strict=False):
+    every = product(range(plan.problem.n), repeat=coined)
+    for index, coins in zip(range(max(pairs, plan.problem.n**coined)), cycle(every), strict=False):
         base = generator.integers(size, size=rounds)
-        stream = alphabet.stream(base.tolist())
+        stream = letters.stream(base.tolist())
         for symbol, place in product(range(size), range(rounds)):
-            neighbour = _changed(stream, alphabet, plan.relation is ZERO_OUT, symbol, _places(place, people, rounds))
+            neighbour = list(stream)
+            for later in range(people):
+                neighbour[(place + later) % rounds] = letters.public if zero_out else letters.symbols[symbol]
             found, why = moved(plan, stream, neighbour, coins)
             if found > worst:
                 worst, reason = found, why or f"coins {coins}, round {place}, stream {index}"
     return Finding(
         "exact shifts", instance.label, "mu", promised, worst, worst > promised * (1 + NUMERICAL_SLACK), detail=reason
     )
-
-
-def _cycled(n: int, count: int) -> Any:
-    """Give every sequence of coins, again and again."""
-    while True:
-        yield from product(range(n), repeat=count)
-
-
-def _places(first: int, people: int, rounds: int) -> IntArray:
-    return (first + np.arange(people)) % rounds
-
-
-def _changed(stream: Stream, alphabet: Alphabet, zero_out: bool, symbol: int, places: IntArray) -> list[Any]:
-    neighbour = list(stream)
-    for place in places.tolist():
-        neighbour[place] = alphabet.public if zero_out else alphabet.symbols[symbol]
-    return neighbour

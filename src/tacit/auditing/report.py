@@ -51,11 +51,6 @@ class Finding:
             return 0.0 if self.lower == 0 else float("inf")
         return self.lower / self.certified
 
-    @property
-    def verdict(self) -> str:
-        """This finding alone."""
-        return VIOLATION if self.violation else CLEAN
-
     def to_dict(self) -> dict[str, Any]:
         """Give a JSON-ready description."""
         return {
@@ -65,7 +60,7 @@ class Finding:
             "certified": _finite(self.certified),
             "lower_bound": _finite(self.lower),
             "tightness": _finite(self.tightness),
-            "verdict": self.verdict,
+            "verdict": VIOLATION if self.violation else CLEAN,
             "false_alarm": self.failure,
             "detail": self.detail,
             "stream": [_listed(row) for row in self.stream],
@@ -97,16 +92,6 @@ class AuditReport:
         return max(self.findings, key=lambda finding: (finding.violation, not finding.check, finding.tightness))
 
     @property
-    def tightness(self) -> float:
-        """The largest ratio of a lower bound to its certified value."""
-        return self.worst.tightness
-
-    @property
-    def certified_epsilon(self) -> float:
-        """The plan's certified epsilon at its own delta."""
-        return self.plan.guarantee.epsilon()
-
-    @property
     def false_alarm(self) -> float:
         """A bound on the probability that a clean plan is reported as a violation."""
         return sum(finding.failure for finding in self.findings)
@@ -129,7 +114,7 @@ class AuditReport:
         shown = f" at delta={guarantee.at_delta:g}" if guarantee.at_delta else " (pure)"
         lines = [
             f"Audit of {self.plan.algorithm}: {self.verdict}",
-            f"certified: epsilon={rounded_up(self.certified_epsilon)}{shown}; neighbours: {guarantee.relation}",
+            f"certified: epsilon={rounded_up(guarantee.epsilon())}{shown}; neighbours: {guarantee.relation}",
             f"{'method':12s} {'certified':>10s} {'measured':>10s} {'tightness':>9s}  what",
         ]
         for finding in self.findings:
@@ -151,9 +136,9 @@ class AuditReport:
         return {
             "algorithm": self.plan.algorithm,
             "verdict": self.verdict,
-            "certified_epsilon": _finite(self.certified_epsilon),
+            "certified_epsilon": _finite(self.plan.guarantee.epsilon()),
             "delta": self.plan.guarantee.at_delta,
-            "tightness": _finite(self.tightness),
+            "tightness": _finite(self.worst.tightness),
             "seed": self.seed,
             "findings": [finding.to_dict() for finding in self.findings],
         }

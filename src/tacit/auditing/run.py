@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 
 import numpy as np
 
 from tacit.auditing import arms, attacks, certified_law, integration, noise_laws
-from tacit.auditing.instances import Instance
+from tacit.auditing.instances import alphabet
 from tacit.auditing.moved_sums import moved_sums
 from tacit.auditing.report import CLEAN, VIOLATION, AuditReport, Finding
 from tacit.auditing.script import ExactCurve, Feedback, Law, NotEnumerable, transcript_law
@@ -22,7 +23,7 @@ from tacit.auditing.tapes import LatticePlan, epochs
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.runtime.plan import Plan
-from tacit.runtime.small_instances import Attack
+from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.validation import check_integer, check_number
 
 __all__ = ["CLEAN", "VIOLATION", "AuditReport", "ExactCurve", "Finding", "audit", "transcript_law"]
@@ -72,7 +73,8 @@ def audit(
             )
         if progress is not None:
             progress(f"{small.attack}, {small.label}")
-        effort.findings.extend(ATTACKS[small.attack](Instance.of(small), effort))
+        alphabet(small.plan)  # raises where nobody knows the feedback, also before attacks that need none
+        effort.findings.extend(ATTACKS[small.attack](small, effort))
     return AuditReport(chosen, tuple(effort.findings), seed)
 
 
@@ -89,12 +91,17 @@ class Effort:
         """Scale a number at budget 1 to this budget."""
         return max(least, round(number * self.budget))
 
+    @property
+    def coordinates(self) -> int:
+        """The number of coordinates of noise that are tested."""
+        return self.count(NOISE_COORDINATES, 4_000)
+
     def stream(self, name: str) -> np.random.Generator:
         """Give the randomness of one attack."""
         return self.source.stream(name)
 
 
-def _enumeration(instance: Instance, effort: Effort) -> list[Finding]:
+def _enumeration(instance: SmallInstance, effort: Effort) -> list[Finding]:
     """Count the outcomes; the worst stream of the first instance is run for real."""
     first = not any(finding.method == "exact" for finding in effort.findings)
     try:
@@ -105,35 +112,23 @@ def _enumeration(instance: Instance, effort: Effort) -> list[Finding]:
     return [worst, *([certified_law.frequencies(instance, worst.stream, effort.seed, runs=runs)] if first else [])]
 
 
-def _running_sum(instance: Instance, effort: Effort) -> list[Finding]:
+def _running_sum(instance: SmallInstance, effort: Effort) -> list[Finding]:
     """Move the draws of the sum's lattice if it has one, and test the law of its noise."""
     found = []
     if isinstance(instance.plan, LatticePlan) and instance.plan.grid.units:
         found.append(attacks.lattice(instance.plan, effort.stream("lattice"), pairs=effort.count(PAIRS, 4)))
-    return [*found, *_noise("sums", noise_laws.sum_noise)(instance, effort)]
+    return [*found, noise_laws.sum_noise(instance.plan, effort.source.child("sums"), coordinates=effort.coordinates)]
 
 
-def _noise(name: str, law: Callable[..., Finding]) -> Callable[[Instance, Effort], list[Finding]]:
-    """Test noise against its law."""
-
-    def attack(instance: Instance, effort: Effort) -> list[Finding]:
-        count = effort.count(NOISE_COORDINATES, 4_000)
-        return [law(instance.plan, effort.source.child(name), coordinates=count)]
-
-    return attack
-
-
-def _integrated(law: Callable[[Plan, Feedback], Law], slack: float) -> Callable[[Instance, Effort], list[Finding]]:
+def _integrated(
+    instance: SmallInstance, effort: Effort, *, law: Callable[[Plan, Feedback], Law], slack: float
+) -> list[Finding]:
     """Integrate a law in one dimension."""
-
-    def attack(instance: Instance, effort: Effort) -> list[Finding]:
-        laws, stream = effort.count(INTEGRATED_LAWS, 3), effort.stream("integrate")
-        return [attacks.exact(instance, stream, laws=laws, law=law, method="integrated", slack=slack)]
-
-    return attack
+    laws, stream = effort.count(INTEGRATED_LAWS, 3), effort.stream("integrate")
+    return [attacks.exact(instance, stream, laws=laws, law=law, method="integrated", slack=slack)]
 
 
-ATTACKS: dict[Attack, Callable[[Instance, Effort], list[Finding]]] = {
+ATTACKS: dict[Attack, Callable[[SmallInstance, Effort], list[Finding]]] = {
     "enumeration": _enumeration,
     "exponential weights": lambda small, effort: [
         certified_law.marginals(small, attacks.random_stream(small, effort.stream("weights")))
@@ -155,9 +150,11 @@ ATTACKS: dict[Attack, Callable[[Instance, Effort], list[Finding]]] = {
     "replayed noise": lambda small, effort: [
         attacks.replayed(small, effort.stream("replay"), pairs=effort.count(PAIRS, 12))
     ],
-    "norm noise": _noise("norm noise", noise_laws.plan_noise),
+    "norm noise": lambda small, effort: [
+        noise_laws.plan_noise(small.plan, effort.source.child("norm noise"), coordinates=effort.coordinates)
+    ],
     "moved sums": lambda small, effort: [moved_sums(small, effort.stream(small.label), pairs=effort.count(PAIRS, 2))],
-    "integrated interval": _integrated(integration.interval_law, integration.QUADRATURE_SLACK),
-    "integrated model": _integrated(integration.model_law, MODEL_SLACK),
+    "integrated interval": partial(_integrated, law=integration.interval_law, slack=integration.QUADRATURE_SLACK),
+    "integrated model": partial(_integrated, law=integration.model_law, slack=MODEL_SLACK),
 }
 """What each kind of attack does."""

@@ -21,12 +21,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
+from scipy.special import softmax
 
 from tacit.algorithms.tracking import restart_on_shift
 from tacit.errors import TacitError
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Law as DrawLaw
 from tacit.noise.uniforms import Uniforms
+from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
@@ -61,12 +63,6 @@ CELLS_PER_SCALE, SCALES = 32, 40
 # A threshold on a lattice is summed out over all integers, if they are no more than this each way.
 MOST_INTEGERS = 4_000
 _PAIR, _PAIR_WEIGHTS = np.polynomial.legendre.leggauss(2)
-
-
-def softmax(scores: FloatArray) -> FloatArray:
-    """Give probabilities proportional to exp(score)."""
-    weights = np.exp(scores - np.max(scores))
-    return np.asarray(weights / weights.sum())
 
 
 def race_law(shift: FloatArray, factor: FloatArray) -> FloatArray:
@@ -121,23 +117,6 @@ class GeometricLaw:
         return np.rint(unit / self.rate), weights / weights.sum()
 
 
-class Threshold:
-    """A hidden noisy threshold: points, and the weights that the answers so far leave them."""
-
-    def __init__(self, shift: float, law: GeometricLaw) -> None:
-        points, self._weights = law.support()
-        self.nodes: FloatArray = shift + points
-
-    def mean(self, likelihood: FloatArray) -> float:
-        """Compute the probability of an answer with this likelihood at each node."""
-        return min(1.0, max(0.0, float(self._weights @ likelihood)))
-
-    def update(self, likelihood: FloatArray) -> None:
-        """Update by Bayes' rule."""
-        weights = self._weights * likelihood
-        self._weights = weights / weights.sum()
-
-
 Decide = Callable[[DrawLaw], int]
 """Asks the script for one of the outcomes of a law."""
 
@@ -147,7 +126,7 @@ class NotEnumerable(TacitError):
 
 
 class Script(ABC):
-    """Says which outcome happens; remembers which streams were asked since `forget`."""
+    """Says which outcome happens; remembers which streams were asked."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -161,31 +140,23 @@ class Script(ABC):
         self.asked.append(stream)
         return self.choose(stream, law)
 
-    def forget(self) -> None:
-        """Forget which streams were asked."""
-        self.asked.clear()
-
 
 class ScriptedRandomness(Randomness):
-    """A source whose streams follow a script."""
+    """A source whose streams, made by `kind` of the script and a name, follow a script."""
 
-    __slots__ = ("_prefix", "_script")
+    __slots__ = ("_kind", "_prefix", "_script")
 
-    def __init__(self, script: Script, prefix: str = "") -> None:
+    def __init__(self, script: Script, kind: Callable[[Any, str], Any] | None = None, prefix: str = "") -> None:
         super().__init__(bytes(32))
-        self._script = script
-        self._prefix = prefix
+        self._script, self._kind, self._prefix = script, kind or Stream, prefix
 
     def child(self, name: str | int) -> Randomness:
         """Give the same script under another name."""
-        return type(self)(self._script, f"{self._prefix}{name}/")
+        return ScriptedRandomness(self._script, self._kind, f"{self._prefix}{name}/")
 
     def stream(self, name: str) -> Any:
         """Give a stream that hands out symbols."""
-        return self._stream(self._script, self._prefix + name)
-
-    def _stream(self, script: Script, name: str) -> Any:
-        return Stream(script, name)
+        return self._kind(self._script, self._prefix + name)
 
 
 class Stream:
@@ -231,7 +202,7 @@ class Stream:
 class Bounded(ABC):
     """A continuous number of which only an interval is known; each comparison halves what is unknown."""
 
-    def __init__(self, script: Script, stream: str, low: float, high: float) -> None:
+    def __init__(self, script: Script, stream: str, low: float = 0.0, high: float = inf) -> None:
         self._script, self._stream = script, stream
         self._low, self._high = low, high
 
@@ -254,24 +225,17 @@ class Bounded(ABC):
             self._low = x
         return below
 
-    def __le__(self, x: float) -> bool:
-        return self._below(float(x))
-
     def __lt__(self, x: float) -> bool:
         return self._below(float(x))
 
     def __ge__(self, x: float) -> bool:
         return not self._below(float(x))
 
-    def __gt__(self, x: float) -> bool:
-        return not self._below(float(x))
+    __le__, __gt__ = __lt__, __ge__
 
 
 class Clock(Bounded):
     """An exponential clock."""
-
-    def __init__(self, script: Script, stream: str) -> None:
-        super().__init__(script, stream, 0.0, inf)
 
     def _mass(self, low: float, high: float) -> float:
         return -exp(-low) * expm1(low - high)
@@ -317,7 +281,8 @@ class NoisyNumber:
     def __init__(self, decide: Decide, shift: float, law: GeometricLaw) -> None:
         self._decide = decide
         self.shift, self.law = shift, law
-        self._hidden: Threshold | None = None
+        # Where it may be, and the weights that the answers so far leave these places.
+        self._hidden: tuple[FloatArray, FloatArray] | None = None
         self._read = False
 
     def __add__(self, x: float) -> NoisyNumber:
@@ -343,11 +308,14 @@ class NoisyNumber:
 
     def _answer(self, above: Callable[[FloatArray], FloatArray], decide: Decide) -> bool:
         if self._hidden is None:
-            self._hidden = Threshold(self.shift, self.law)
-        likelihood = above(self._hidden.nodes)
-        probability = self._hidden.mean(likelihood)
+            points, prior = self.law.support()
+            self._hidden = self.shift + points, prior
+        places, weights = self._hidden
+        likelihood = above(places)
+        probability = min(1.0, max(0.0, float(weights @ likelihood)))
         answer = decide(lambda: (1 - probability, probability)) == 1
-        self._hidden.update(likelihood if answer else 1 - likelihood)
+        left = weights * (likelihood if answer else 1 - likelihood)  # Bayes' rule
+        self._hidden = places, left / left.sum()
         return answer
 
 
@@ -458,18 +426,10 @@ class Walk(Script):
         self._place = place + 1
         if place < len(self._given):
             return self._given[place]
-        probabilities = law()
-        taken, before = tuple(self._taken), self.probability
-        choice = -1
-        for index, probability in enumerate(probabilities):
-            if probability <= 0:
-                continue
-            if choice < 0:
-                choice = index
-                self.probability = before * probability
-            else:
-                self.branches.append(((*taken, index), before * probability))
+        (choice, chance), *others = ((index, chance) for index, chance in enumerate(law()) if not chance <= 0)
+        self.branches += [((*self._taken, index), self.probability * chance) for index, chance in others]
         self._taken.append(choice)
+        self.probability *= chance
         return choice
 
 
@@ -481,10 +441,10 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
     late = plan.problem.delay > 0  # then feedback is absorbed before a decision, otherwise after it
     for round_feedback in feedback:
         if late:
-            script.forget()
+            script.asked.clear()
         released.append(plain(learner.play()))
         if not late:
-            script.forget()
+            script.asked.clear()
         learner.observe(round_feedback)
         if names:
             released.append(tuple(name in script.asked for name in names))
@@ -494,12 +454,7 @@ def transcript(plan: Plan, feedback: Feedback, script: Script) -> tuple[Any, ...
 def transcript_law(plan: Plan, feedback: Feedback) -> Law:
     """Compute the law of everything that the learner of `plan` releases on this feedback."""
     with symbols():
-        return walked_law(plan, feedback, transcript)
-
-
-def walked_law(plan: Plan, feedback: Feedback, run: Callable[[Plan, Feedback, Script], tuple[Any, ...]]) -> Law:
-    """Compute the law of what `run` says of a learner of `plan` on this feedback."""
-    return law_of(lambda walk: run(plan, feedback, walk))
+        return law_of(lambda walk: transcript(plan, feedback, walk))
 
 
 def law_of(run: Callable[[Walk], tuple[Any, ...]]) -> Law:
@@ -535,7 +490,7 @@ class ExactCurve:
 
     def deltas(self, epsilons: Sequence[float]) -> FloatArray:
         """Compute `delta` at several epsilons."""
-        factors = np.array([growth(epsilon) for epsilon in epsilons])[:, None]
+        factors = np.exp(np.minimum(epsilons, LARGEST_EXPONENT))[:, None]
         forward = np.maximum(self.one - factors * self.other, 0.0).sum(axis=1)
         backward = np.maximum(self.other - factors * self.one, 0.0).sum(axis=1)
         return np.asarray(np.maximum(forward, backward))
@@ -563,16 +518,28 @@ class ExactCurve:
         return float(np.max(np.abs(np.log(self.one[here] / self.other[here])), initial=0.0))
 
 
-def growth(epsilon: float) -> float:
-    """Compute e^epsilon, as a number however large epsilon is."""
-    return exp(min(epsilon, LARGEST_EXPONENT))
-
-
 def plain(action: Any) -> Any:
     """Give an action as a value that can be a key."""
     if isinstance(action, np.ndarray):
         return tuple(float(x) for x in action.ravel())
     return action.item() if isinstance(action, np.generic) else action
+
+
+def played(learner: Learner, feedback: Feedback) -> tuple[Any, ...]:
+    """Give the actions of a learner on this feedback."""
+    actions = []
+    for row in feedback:
+        actions.append(plain(learner.play()))
+        learner.observe(row)
+    return tuple(actions)
+
+
+def marginal(law: Law, kept: slice) -> Law:
+    """Compute the law of a part of each transcript."""
+    found: Law = {}
+    for key, mass in law.items():
+        found[key[kept]] = found.get(key[kept], 0.0) + mass
+    return found
 
 
 def epsilons(plan: Plan) -> tuple[float, ...]:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
+from itertools import combinations, count
 from math import inf, sqrt
 from typing import Any, Protocol, runtime_checkable
 
@@ -35,14 +35,13 @@ from tacit.accounting.curves import Curve, Gaussian, Pure, SamplerError
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
 from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
-from tacit.auditing.script import Feedback, NotEnumerable, Script, ScriptedRandomness, Stream, plain, swapped, symbols
+from tacit.auditing.script import Feedback, NotEnumerable, Script, ScriptedRandomness, Stream, played, swapped, symbols
 from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import Accumulator, LossRecords, Records, SummedRecords
 from tacit.noise.running_sums.running_sum import Grid, NoiseKind, RunningSum
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 from tacit.runtime.doubling import Doubling
-from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray
 
@@ -83,12 +82,10 @@ class Response:
         white = np.asarray(np.linalg.lstsq(self.noise, moved, rcond=1e-12)[0], dtype=np.float64)
         left = np.abs(moved - self.noise @ white)
         if np.any(left > 1e-7 * max(1.0, float(np.max(np.abs(moved), initial=0.0)))):
-            return float("inf")
-        if self.kind == "gaussian":
-            return float(np.sqrt(np.sum(white**2)))
-        if self.noise.shape[1] != self.noise.shape[0]:
+            return inf
+        if self.kind != "gaussian" and self.noise.shape[1] != self.noise.shape[0]:
             raise NotEnumerable("A pure sum with more noises than steps has no closed privacy loss.")
-        return float(np.sum(noise_sizes(white, self.kind) if norms is None else norms(white)))
+        return _size(self.kind, white) if norms is None or self.kind == "gaussian" else float(np.sum(norms(white)))
 
 
 def noise_sizes(vectors: FloatArray, kind: str) -> FloatArray:
@@ -101,32 +98,20 @@ def response(mechanism: RunningSum, scale: float, sensitivities: Sequence[float]
     """Probe the accumulator that `mechanism` starts at this scale."""
     steps = mechanism.steps
     growth = [1.0] * steps if sensitivities is None else list(sensitivities)
-    quiet = mechanism.start(max(1, steps), scale, np.zeros)
-    data = np.array([quiet.add(row, s) for row, s in zip(np.eye(steps), growth, strict=True)]).reshape(steps, steps)
-    draws = steps
-    while True:
-        source = _UnitNoises(draws)
-        probed = mechanism.start(max(1, draws), scale, source)
-        nothing = np.zeros(max(1, draws))
-        noise = np.array([probed.add(nothing, s) for s in growth]).reshape(steps, -1)
-        if source.calls <= draws:
-            return Response(data, noise[:, : max(source.calls, 1)], mechanism.noise)
-        draws = 2 * source.calls  # more than one fresh noise a step: probe again with room for all
+    calls = count(1)
 
+    def sums(rows: FloatArray, source: Callable[[int], FloatArray]) -> FloatArray:
+        accumulator = mechanism.start(rows.shape[1], scale, source)
+        return np.array([accumulator.add(row, s) for row, s in zip(rows, growth, strict=True)])
 
-class _UnitNoises:
-    """The i-th draw is the i-th unit vector."""
+    def quiet(size: int) -> FloatArray:
+        next(calls)
+        return np.zeros(size)
 
-    def __init__(self, draws: int) -> None:
-        self._draws = draws
-        self.calls = 0
-
-    def __call__(self, count: int) -> FloatArray:
-        noise = np.zeros(count)
-        if self.calls < self._draws:
-            noise[self.calls] = 1.0
-        self.calls += 1
-        return noise
+    data = sums(np.eye(steps), quiet)
+    draws = max(1, next(calls) - 1)
+    units = iter(np.eye(draws))
+    return Response(data, sums(np.zeros((steps, draws)), lambda size: next(units, np.zeros(size))), mechanism.noise)
 
 
 # Independent draws, so many of them, are correlated like that with probability below 1e-20.
@@ -203,46 +188,24 @@ class Tape(Script):
             self._diverge("the replay draws more numbers than the first run")
             number = fresh()
         self.raw.append(np.copy(number))
-        return np.copy(number)
+        return np.copy(number)[()]
 
     def _diverge(self, reason: str) -> None:
         self.diverged = self.diverged or reason
 
 
-class TapeStream(Stream):
+class TapeStream:
     """Numbers from a real generator, kept on the tape: what they decide is post-processing."""
 
+    private = False  # as the scripted source: nothing here is secret
+
     def __init__(self, tape: Tape, name: str) -> None:
-        super().__init__(tape, name)
         self._tape = tape
-
-    def standard_exponential(self, size: Any = None) -> Any:
-        """Draw numbers: what they decide is post-processing here."""
-        return self._numbers("standard_exponential", size)
-
-    def random(self, size: Any = None) -> Any:
-        """Draw uniform numbers."""
-        return self._numbers("random", size)
-
-    def integers(self, high: int) -> int:
-        """Give a number that no data enters."""
-        return int(self._numbers("integers", high))
-
-    def _numbers(self, method: str, *arguments: Any) -> Any:
-        return self._tape.free(lambda: getattr(self._tape.generator, method)(*arguments))
+        scripted = Stream(tape, name)
+        self.decide, self.bytes = scripted.decide, scripted.bytes
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: self._numbers(name, *arguments)
-
-
-class TapeRandomness(ScriptedRandomness):
-    """A source whose streams stand on a tape."""
-
-    __slots__ = ()
-
-    def _stream(self, script: Script, name: str) -> Any:
-        assert isinstance(script, Tape)
-        return TapeStream(script, name)
+        return lambda *arguments: self._tape.free(lambda: getattr(self._tape.generator, name)(*arguments))
 
 
 @contextmanager
@@ -281,21 +244,6 @@ def _inside(tape: Tape, draw: Callable[[], FloatArray]) -> FloatArray:
         tape.inside = False
 
 
-@dataclass(frozen=True)
-class Replay:
-    """What a pair of runs with frozen outputs showed.
-
-    Attributes:
-        identical: whether everything outside the mechanisms agreed.
-        reason: what did not, if anything.
-        loss: exact mu (Gaussian) or epsilon (pure noise) of the mechanisms' inputs, all together.
-    """
-
-    identical: bool
-    reason: str
-    loss: float
-
-
 def replayed(
     streams: Sequence[Feedback], generator: np.random.Generator, run: Callable[[Tape, Feedback], None]
 ) -> tuple[Tape, Tape]:
@@ -307,22 +255,22 @@ def replayed(
     return first, second
 
 
-def replay_noise(plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator) -> Replay:
-    """Record a learner that adds noise to vectors, then replay it on the neighbour."""
+def replay_noise(
+    plan: Plan, stream: Feedback, neighbour: Feedback, generator: np.random.Generator
+) -> tuple[float, str]:
+    """Record a learner that adds noise to vectors, then replay it on the neighbour.
+
+    Gives the exact mu (Gaussian) or epsilon (pure noise) of the mechanisms' inputs, all together, and what outside of
+    the mechanisms differed, if anything.
+    """
 
     def run(tape: Tape, feedback: Feedback) -> None:
         with recorded_sums(tape):
-            _play(tape, plan.start(TapeRandomness(tape)), feedback)
+            tape.actions += played(plan.start(ScriptedRandomness(tape, TapeStream)), feedback)
 
     tapes = replayed((stream, neighbour), generator, run)
     reason = _difference(*tapes) or _shared_noise(plan, tapes[0])
-    return Replay(not reason, reason, float("inf") if reason else _noise_loss(plan, *tapes))
-
-
-def _play(tape: Tape, learner: Learner, feedback: Feedback) -> None:
-    for row in feedback:
-        tape.actions.append(plain(learner.play()))
-        learner.observe(row)
+    return (inf if reason else _noise_loss(plan, *tapes)), reason
 
 
 def _difference(first: Tape, second: Tape) -> str:
@@ -357,38 +305,35 @@ def _draws(plan: Plan, releases: Sequence[Release]) -> FloatArray:
     """Give the fresh noises that a sum was hidden by, in units of their scale."""
     assert isinstance(plan, SummingPlan)
     noise = np.array([release.output for release in releases]) - np.cumsum([r.value for r in releases], axis=0)
-    growth = [release.sensitivity for release in releases]
-    growth += [growth[-1]] * (plan.mechanism.steps - len(growth))
-    answer = response(plan.mechanism, releases[0].scale, growth).noise[: len(releases)]
+    answer = _response(plan.mechanism, releases).noise[: len(releases)]
     return np.asarray(np.linalg.lstsq(answer, noise, rcond=1e-12)[0]).ravel()
+
+
+def _response(mechanism: RunningSum, releases: Sequence[Release]) -> Response:
+    """Probe the accumulator that released these sums."""
+    growth = [release.sensitivity for release in releases]
+    growth += [growth[-1]] * (mechanism.steps - len(growth))
+    return response(mechanism, releases[0].scale, growth)
 
 
 def _noise_loss(plan: Plan, first: Tape, second: Tape) -> float:
     """Compute the exact mu or epsilon of all vectors that were hidden by noise."""
-    squares, total = 0.0, 0.0
-    sources = dict.fromkeys(release.source for release in first.releases)
-    for source in sources:
+    losses = []
+    for source in dict.fromkeys(release.source for release in first.releases):
         pairs = [(a, b) for a, b in zip(first.releases, second.releases, strict=True) if a.source == source]
         shift = np.array([b.value - a.value for a, b in pairs]).reshape(len(pairs), -1)
         head = pairs[0][0]
         if head.kind == "sum":
             assert isinstance(plan, SummingPlan)
-            mechanism = plan.mechanism
-            steps = np.zeros((mechanism.steps, shift.shape[1]))
-            steps[: len(shift)] = shift
-            growth = [a.sensitivity for a, _ in pairs]
-            growth += [growth[-1]] * (mechanism.steps - len(growth))
+            steps = np.pad(shift, ((0, plan.mechanism.steps - len(shift)), (0, 0)))
             grid: Grid | None = getattr(plan, "grid", None)
             whole = grid is not None and grid.units > 0  # the coordinates of the noise are independent: l1
             norm = getattr(plan, "norm", None)
             norms = norm.dual_sizes if isinstance(norm, Norm) and not whole else None
-            loss = response(mechanism, head.scale, growth).loss(steps, norms)
+            losses.append(_response(plan.mechanism, [a for a, _ in pairs]).loss(steps, norms))
         else:
-            gaussian = head.kind == "gaussian"
-            loss = float(np.sqrt(np.sum(shift**2)) if gaussian else noise_sizes(shift, head.kind).sum()) / head.scale
-        total += loss
-        squares += loss**2
-    return total if isinstance(_ideal(plan), Pure) else sqrt(squares)
+            losses.append(_size(head.kind, shift) / head.scale)
+    return sum(losses) if isinstance(_ideal(plan), Pure) else sqrt(sum(loss**2 for loss in losses))
 
 
 def _ideal(plan: Plan) -> Curve:
@@ -397,20 +342,11 @@ def _ideal(plan: Plan) -> Curve:
     return curve.curve if isinstance(curve, SamplerError) else curve
 
 
-def certified_loss(plan: Plan) -> float | None:
-    """Give the most that `Replay.loss` may be: mu or epsilon; None if the curve is of another kind."""
+def certified_loss(plan: Plan) -> float:
+    """Give the most that the loss of a replay may be: mu or epsilon."""
     curve = _ideal(plan)
-    if isinstance(curve, Gaussian):
-        return curve.mu
-    return curve.value if isinstance(curve, Pure) else None
-
-
-@dataclass(frozen=True)
-class Moved:
-    """By how much draws must move, one row a step, and in the norm that the noise is paid in."""
-
-    draws: FloatArray
-    size: float
+    assert isinstance(curve, Gaussian | Pure)
+    return curve.mu if isinstance(curve, Gaussian) else curve.value
 
 
 class _Given:
@@ -429,8 +365,11 @@ def moved_draws(
     pair: tuple[FloatArray, FloatArray],
     draws: FloatArray,
     sensitivities: FloatArray | None = None,
-) -> Moved:
-    """Give the draws that release on the second stream what `draws` released on the first, minus `draws`."""
+) -> tuple[FloatArray, float]:
+    """Give the draws that release on the second stream what `draws` released on the first, minus `draws`.
+
+    One row a step; and their size in the norm that the noise is paid in.
+    """
     growth = np.ones(len(draws)) if sensitivities is None else sensitivities
     sides = [_Given(), _Given()]
     first, second = (mechanism._accumulator(draws.shape[1], grid.scale, side, grid) for side in sides)
@@ -441,9 +380,9 @@ def moved_draws(
         released = first.add(row, stretch)
         sides[1].draw = np.rint((released - _quiet(second, sides[1], other, stretch)) / (grid.step * stretch))
         if not np.array_equal(second.add(other, stretch), released):
-            return Moved(moved, inf)
+            return moved, inf
         moved[step] = sides[1].draw - draw
-    return Moved(moved, _size(mechanism, moved))
+    return moved, _size(mechanism.noise, moved)
 
 
 def promised_move(mechanism: RunningSum, grid: Grid) -> float:
@@ -483,11 +422,9 @@ def extreme_pair(
     return rows, other
 
 
-def _size(mechanism: RunningSum, moved: FloatArray) -> float:
+def _size(noise: str, moved: FloatArray) -> float:
     """Give the moves of all draws in l2, in l1, or for cube noise the largest coordinate of each step, added up."""
-    if mechanism.noise == "gaussian":
-        return float(np.sqrt((moved**2).sum()))
-    return float(noise_sizes(moved, mechanism.noise).sum())
+    return float(np.sqrt(np.sum(moved**2)) if noise == "gaussian" else noise_sizes(moved, noise).sum())
 
 
 def _quiet(sums: Accumulator, source: _Given, row: FloatArray, stretch: float) -> FloatArray:
@@ -532,10 +469,10 @@ def _later_difference(
 
     def run(tape: Tape, feedback: Feedback) -> None:
         with symbols(), recorded_sums(tape):
-            learner = plan.start(ScriptedRandomness(tape) if finite else TapeRandomness(tape))
-            _play(tape, learner, feedback[:length])
+            learner = plan.start(ScriptedRandomness(tape, None if finite else TapeStream))
+            played(learner, feedback[:length])
             marks.append((len(tape.choices), len(tape.releases)))
-            _play(tape, learner, feedback[length:])
+            played(learner, feedback[length:])
 
     tapes = replayed((stream, neighbour), generator, run)
     if tapes[1].diverged or marks[0] != marks[1]:

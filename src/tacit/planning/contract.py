@@ -33,7 +33,8 @@ from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan
 from tacit.runtime.plan import Plan
 from tacit.validation import invalid
-from tacit.verification.verify import CURVE_DELTAS, FORMAT
+from tacit.verification.statements import CURVE_DELTAS
+from tacit.verification.verify import FORMAT
 from tacit.version import __version__
 
 _LONGEST = 4096  # entries of an array that are written out

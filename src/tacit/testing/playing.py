@@ -74,12 +74,13 @@ def parts_and_loops_mix(case: Case) -> None:
 
 def rounds_are_counted(case: Case) -> None:
     """Observe needs play, and nothing is played after the horizon."""
-    learner = case.start()
+    learner, delay = case.start(), case.plan.problem.delay
     with refused("observe before play", "before play"):
         learner.observe(case.feedback[0])
     case.loop(learner)
     assert learner.decided == len(case.feedback), "rounds are not counted"
-    assert learner.decided - learner.rounds == case.kept_open, "rounds do not close when their window is over"
+    kept_open = min(delay + 1, len(case.feedback)) if delay else 0
+    assert learner.decided - learner.rounds == kept_open, "rounds do not close when their window is over"
     with refused("observe before play", "before play"):
         learner.observe(case.feedback[0])
     if case.plan.horizon == len(case.feedback):

@@ -35,12 +35,6 @@ class Case:
         """Where streams are cut."""
         return len(self.feedback) * 3 // 5
 
-    @property
-    def kept_open(self) -> int:
-        """How many rounds are open when all are played."""
-        delay = self.plan.problem.delay
-        return min(delay + 1, len(self.feedback)) if delay else 0
-
     def start(self, seed: int | None = 5) -> Learner:
         """A fresh learner: replayable, or secret without a seed."""
         return self.plan.start(None if seed is None else Randomness.replayable(seed))

@@ -342,7 +342,7 @@ def _dimension(contract: Facts) -> int:
     """That of the noise, which is its domain's where the kind of the domain says which that is."""
     dimension = contract.part("noise").integer("dimension", at_least=1) if contract.has("noise") else 1
     problem = contract.part("problem")
-    domain = problem.part("domain") if problem.is_object("domain") else None
+    domain = problem.part("domain") if isinstance(problem.content("domain"), dict) else None
     if domain is not None and domain.has("dim") and domain.integer("dim") != dimension:
         raise contradiction("dimension", "noise")
     return dimension

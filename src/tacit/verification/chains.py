@@ -342,9 +342,10 @@ class Chain:
             raise NotVerifiable(f"Rates that move a probability by more than e^{_STEEPEST:g} are not recomputed.")
         if self.draw is not None:
             return RenyiLeak(self._log_moment)
-        return _leak(self, delta, epsilon)
+        return self._every_leak(delta, epsilon)
 
-    def every_leak(self, delta: float, epsilon: float) -> Leak:
+    @lru_cache(maxsize=64)  # noqa: B019 - contracts that differ in what no proof reads have the same chain
+    def _every_leak(self, delta: float, epsilon: float) -> Leak:
         """The best of all bounds on draws of bounded range."""
         found: list[Leak] = [PureLeak(self._pure), RenyiLeak(self._log_moment)]
         walked = delta > 0 and self.width <= _WIDEST and (not self.moved or self.rounds <= _MOST_ROUNDS)
@@ -441,12 +442,6 @@ class Chain:
         return [_logs(*pair) for pair in self._vertices(self.drift)]
 
 
-@lru_cache(maxsize=64)
-def _leak(chain: Chain, delta: float, epsilon: float) -> Leak:
-    """Contracts that differ in what no proof reads have the same chain."""
-    return chain.every_leak(delta, epsilon)
-
-
 class _WalkLeak(Leak):
     """The best walk that a search over kappa finds; every kappa is valid."""
 
@@ -494,7 +489,8 @@ class _WalkLeak(Leak):
         if not chain.moved:
             return self._walk(0, chain.tosses, chain.cap)(epsilon)
         total = np.zeros_like(epsilon)
-        for parts in _partitions(chain.rounds, chain._largest, chain.tosses):
+        rounds = min(chain.rounds, chain._largest * chain.tosses)  # all that fit
+        for parts in _partitions(rounds, chain._largest, chain.tosses):
             found = self._one(parts[0], epsilon) if len(parts) == 1 else self._several(parts, epsilon)
             total = np.maximum(total, found)
         return total
@@ -605,14 +601,10 @@ def _worst(values: list[Real], rounds: int, tosses: int) -> Real:
 
 
 def _partitions(total: int, largest: int, most: int) -> Iterator[tuple[int, ...]]:
-    """Falling sequences of at most `most` parts, none above `largest`, that sum to `total` or to all that fits."""
-    yield from _parts(min(total, largest * most), largest, most)
-
-
-def _parts(total: int, largest: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Falling sequences of at most `most` parts, none above `largest`, that sum to `total`."""
     if total == 0:
         yield ()
     elif most:
         for part in range(min(total, largest), 0, -1):
-            for rest in _parts(total - part, part, most - 1):
+            for rest in _partitions(total - part, part, most - 1):
                 yield (part, *rest)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import mpmath as mp
 
@@ -48,7 +47,7 @@ class Constants:
 
 def constants(problem: Facts) -> Constants:
     """Those of a problem's loss on its domain."""
-    return _of(problem.part("loss"), partial(reach, problem.part("domain")))
+    return _of(problem.part("loss"), lambda: mp.fsum(_extent(problem.part("domain"))))
 
 
 def constants_anywhere(loss: Facts) -> Constants:
@@ -121,18 +120,8 @@ def _link(loss: Facts, longest: Callable[[], Real]) -> Constants:
     return Constants(slope * length, curvature * length**2)
 
 
-def reach(domain: Facts) -> Real:
-    """The norm of a domain's centre and its radius about it: no point is longer."""
-    return mp.fsum(_extent(domain))
-
-
-def radius(domain: Facts) -> Real:
-    """How far the points of a domain are from its centre at most."""
-    return _extent(domain)[1]
-
-
 def _extent(domain: Facts) -> tuple[Real, Real]:
-    """The norm of the centre, and the radius."""
+    """The norm of the centre, and the radius about it: no point is longer than both together."""
     match domain.text("kind"):
         case "Ball" | "L1Ball":
             return mp.mpf(0), mp.mpf(domain.positive("radius"))
@@ -308,7 +297,7 @@ def _bit(contract: Facts, found: Constants, reference: float) -> float:
     if found.flat:
         return clip
     # Two rounds' terms differ by beta times a function of slope L between both points: less than h if nothing clips.
-    apart = radius(contract.part("problem").part("domain")) * (2 if reference else 1)
+    apart = _extent(contract.part("problem").part("domain"))[1] * (2 if reference else 1)
     return min(2 * clip, float(mp.mpf(parameters.positive("rate")) * found.steep * apart) * (1 + 1e-15))
 
 

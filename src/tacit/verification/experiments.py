@@ -14,7 +14,7 @@ import mpmath as mp
 from tacit.verification.facts import Facts, contradiction
 from tacit.verification.leaks import GaussianLeak, Leak, PureLeak
 from tacit.verification.schema import check_schema
-from tacit.verification.statements import Differs, is_extra
+from tacit.verification.statements import Differs, at_delta, curve_points, is_extra
 from tacit.verification.sums import SIGMA_SQUARED, draw_errors
 
 FORMAT = "tacit experiment contract 1"
@@ -36,7 +36,6 @@ _ASSUMED = [
     "replies are not lost because of what other persons sent",
 ]
 _RANDOMNESS = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
-_CURVE = (1e-9, 1e-6, 1e-3)
 # Relative: the last digits of a float, and what a contract may round up.
 _ROUNDED, _COARSER, _LEAST = mp.mpf("1e-11"), mp.mpf("0.02"), mp.mpf("1e-6")
 
@@ -59,10 +58,7 @@ def check_experiment(content: dict[str, Any]) -> float:
         raise Differs(f"the 'randomness' of this contract must be {_RANDOMNESS!r}.")
     leak = _leak(facts)
     found = _check_point(leak, facts.number("delta"), facts.number("epsilon"))
-    points = facts.parts("curve")
-    if [point.number("delta") for point in points] != [at for at in _CURVE if at != facts.number("delta")]:
-        raise Differs(f"the 'curve' of this contract must be stated at {', '.join(map(str, _CURVE))}.")
-    for point in points:
+    for point in curve_points(facts):
         at = point.number("delta")
         if point.has("epsilon"):
             _check_point(leak, at, point.number("epsilon"))
@@ -88,7 +84,7 @@ def _leak(facts: Facts) -> Leak:
 
 def _check_point(leak: Leak, delta: float, stated: float) -> float:
     found = leak.epsilon(mp.mpf(delta), mp.mpf(stated))
-    at = f"at delta={delta:g}" if delta else "(pure)"
+    at = at_delta(delta)
     if leak.delta(mp.mpf(stated) * (1 + _ROUNDED)) > mp.mpf(delta):
         raise Differs(f"the contract states epsilon={stated:.6g} {at}; recomputed: {float(found):.6g}.")
     if mp.mpf(stated) > found * (1 + _COARSER) + _LEAST:

@@ -33,9 +33,6 @@ class Facts:
         """Check whether something other than null stands under this name."""
         return self._content.get(name) is not None
 
-    def is_object(self, name: str) -> bool:
-        return isinstance(self._content.get(name), dict)
-
     def content(self, name: str) -> Any:
         return self._content.get(name)
 
@@ -101,10 +98,6 @@ class Facts:
         """Replace what stands under the names of a part by what the part says."""
         return Facts({**self._content, **part._content}, self._where)
 
-    def same(self, name: str, other: Facts) -> bool:
-        """Check whether another part says the same under this name."""
-        return bool(self._content.get(name) == other._content.get(name))
-
     def at(self, delta: float, epsilon: float) -> Facts:
         """Give the contract at another point of the curve."""
         return Facts({**self._content, "delta": delta, "epsilon": epsilon}, self._where)
@@ -127,7 +120,7 @@ def check_agreement(contract: Facts) -> None:
     if parameters.text("numerics") != "exact":
         raise NotVerifiable("Its parameters ask for float64 noise, which is for simulation.")
     for name in ("relation", "rounds_per_person", "separation", "delta"):
-        if not contract.same(name, parameters):
+        if contract.content(name) != parameters.content(name):
             raise contradiction(name, "parameters")
 
 

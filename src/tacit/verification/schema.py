@@ -26,11 +26,15 @@ _WORDS = {"object": "an object", "array": "a list", "string": "a text", "boolean
 _LARGEST = 1.7976931348623157e308
 
 
+def packaged(name: str) -> dict[str, Any]:
+    """Read a JSON file that ships beside this one."""
+    content: dict[str, Any] = json.loads(files("tacit.verification").joinpath(name).read_text(encoding="utf-8"))
+    return content
+
+
 def contract_schema() -> dict[str, Any]:
     """Return the JSON schema of contracts."""
-    text = files("tacit.verification").joinpath("contract.schema.json").read_text(encoding="utf-8")
-    content: dict[str, Any] = json.loads(text)
-    return content
+    return packaged("contract.schema.json")
 
 
 _schema = cache(contract_schema)

@@ -5,10 +5,7 @@ The words are data (`statements.json`). Here they are chosen, and compared with 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import mpmath as mp
@@ -17,8 +14,10 @@ from tacit.errors import InvalidInput
 from tacit.verification.facts import Facts, NotVerifiable, check_agreement, contradiction, people
 from tacit.verification.leaks import BestOf, GaussianLeak, Leak, Real
 from tacit.verification.minimisers import lattice_extra
-from tacit.verification.schema import check_schema
+from tacit.verification.schema import check_schema, packaged
 
+CURVE_DELTAS = (1e-9, 1e-6, 1e-3)
+"""The deltas at which a contract states its curve, besides its own."""
 _COMMON = ("relation", "rounds_per_person", "delta", "numerics")
 _IDEALIZED, _UP_TO = "idealized: float64 samplers", "exact up to an extra epsilon of "
 _LATTICE_SLACK = mp.mpf("1e-20")  # what lattices may add in any epoch (docs/algorithms/doubling.md)
@@ -31,17 +30,23 @@ class Differs(Exception):
     """The contract differs from what its parameters say; the words say where."""
 
 
-@cache
-def _statements() -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(
-        files("tacit.verification").joinpath("statements.json").read_text(encoding="utf-8")
-    )
-    return content
+def curve_points(contract: Facts) -> list[Facts]:
+    """Give the points of a contract's curve, which stand at the deltas of every curve but for the contract's own."""
+    points = contract.parts("curve")
+    if [point.number("delta") for point in points] != [at for at in CURVE_DELTAS if at != contract.number("delta")]:
+        raise Differs(f"the 'curve' of this contract must be stated at {', '.join(map(str, CURVE_DELTAS))}.")
+    return points
 
 
-PROMISE_NOTHING: tuple[str, ...] = tuple(_statements()["every contract"]["nothing"].split())
+def at_delta(delta: float) -> str:
+    """Say at which delta an epsilon holds."""
+    return f"at delta={delta:g}" if delta else "(pure)"
+
+
+_STATEMENTS = packaged("statements.json")
+PROMISE_NOTHING: tuple[str, ...] = tuple(_STATEMENTS["every contract"]["nothing"].split())
 """Fields of every contract that change nothing of what is promised; `Statement.nothing` has those of an algorithm."""
-TAKEN_AS_STATED: tuple[str, ...] = tuple(_statements()["every contract"]["stated"].split())
+TAKEN_AS_STATED: tuple[str, ...] = tuple(_STATEMENTS["every contract"]["stated"].split())
 """Fields of every contract that no number shows; `Statement.stated` has those of an algorithm."""
 
 
@@ -87,9 +92,9 @@ class Statement:
 def statement_of(contract: Facts) -> Statement:
     """Find the words of a contract's algorithm, in the variant that its parameters choose."""
     name, parameters = contract.text("algorithm"), contract.content("parameters")
-    if name not in _statements()["algorithms"]:
+    if name not in _STATEMENTS["algorithms"]:
         raise NotVerifiable(f"{name:.60} has no independent accountant yet.")
-    entry = dict(_statements()["algorithms"][name])
+    entry = dict(_STATEMENTS["algorithms"][name])
     for variant in entry.pop("variants", ()):
         if all(_chosen(contract, key) == value for key, value in variant["when"].items()):
             entry |= {key: value for key, value in variant.items() if key != "when"}
@@ -114,7 +119,7 @@ def check_form(part: Facts) -> None:
     apart = {"separation"} if parameters.has("separation") and statement.separates else set()
     if parameters.names() != {*_COMMON, *statement.parameters.split(), *apart}:
         raise InvalidInput(f"The 'parameters' of this contract must be {statement.parameters} {' '.join(_COMMON)}.")
-    kind, fields = statement.problem, _statements()["problems"][statement.problem]
+    kind, fields = statement.problem, _STATEMENTS["problems"][statement.problem]
     if problem.text("kind") != kind or problem.names() != {"kind", "horizon", "delay", *fields.split()}:
         raise InvalidInput(f"The 'problem' of this contract must be {kind}, with {fields} and no other fields.")
     if part.has("noise"):
@@ -135,11 +140,9 @@ def check_words(contract: Facts, first: Facts) -> None:
         group = f", {several} rounds of a person as {several} single ones," if several > 1 else ""
         theorem = f"parallel composition over disjoint epochs{group} of: {theorem}"
     words = {"released": statement.released, "theorem": theorem, "unit": statement.unit, "adversary": "adaptive"}
-    for name, expected in words.items():
+    for name, expected in (words | {"assumed": statement.assumed}).items():
         if contract.text(name) != expected:
             raise _differs(name, contract, expected)
-    if contract.text("assumed") != statement.assumed:
-        raise _differs("assumed", contract, statement.assumed)
 
 
 def check_meaning(contract: Facts, first: Facts, leak: Leak) -> None:

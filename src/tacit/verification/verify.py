@@ -19,11 +19,18 @@ from tacit.verification.algorithms import ACCOUNTANTS
 from tacit.verification.facts import Facts, NotVerifiable, contradiction, epochs
 from tacit.verification.leaks import DIGITS, GaussianLeak, Leak, PureLeak, Real, grouped
 from tacit.verification.schema import check_schema
-from tacit.verification.statements import TAKEN_AS_STATED, Differs, check_form, check_meaning, check_words, statement_of
+from tacit.verification.statements import (
+    TAKEN_AS_STATED,
+    Differs,
+    at_delta,
+    check_form,
+    check_meaning,
+    check_words,
+    curve_points,
+    statement_of,
+)
 
 FORMAT = "tacit contract 2"
-CURVE_DELTAS = (1e-9, 1e-6, 1e-3)
-"""The deltas at which a contract states its curve, besides its own."""
 LARGEST, LEAST, LONGEST = 1000.0, 1e-200, 10**12
 _ROUNDED = 1e-11  # relative: the digits of a stated epsilon that two float64 accounts of a long chain have in common
 _DIGITS = 1e-6  # relative: so far two accountants may round apart
@@ -56,11 +63,6 @@ class Verdict:
     stated: tuple[str, ...] = ()
 
     @property
-    def private(self) -> bool:
-        """False where the contract is right, and says itself that there is no privacy."""
-        return self.answer != NOT_PRIVATE
-
-    @property
     def exit_code(self) -> int:
         """0 for yes, 1 for no, 2 for not verifiable yet, 3 for not private."""
         return EXIT_CODES[self.answer]
@@ -80,33 +82,42 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
         contract: the JSON of `tacit.contract`, as text or as a dictionary.
     """
     content = _content(contract)
-    if content.get("format") == experiments.FORMAT:
-        return _verify_experiment(content)
-    facts = _read(content)
-    replayable = facts.text("randomness").startswith("replayable")
+    checked = _verify_experiment if content.get("format") == experiments.FORMAT else _verify_plan
     with mp.workdps(DIGITS):
         try:
-            _check_private(facts)
-            if not facts.has("epsilon"):
-                return Verdict(NOT_PRIVATE, "no finite epsilon is stated.")
-            parts = [facts] if _is_one_plan(facts) else epochs(facts)
-            for part in parts:
-                check_form(part)
-            check_words(facts, parts[0])
-            found = _Account(facts, parts).check()
-        except NotVerifiable as reason:
-            return Verdict(NOT_PRIVATE if replayable else NOT_YET, _REPLAYED if replayable else str(reason))
+            return checked(content)
         except Differs as reason:
             return Verdict(NO, str(reason))
         except (ArithmeticError, MemoryError):  # numbers that no plan has
             return Verdict(NOT_YET, "numbers as large or as small as these are not recomputed.")
+
+
+def _verify_plan(content: dict[str, Any]) -> Verdict:
+    if content.get("format") != FORMAT:
+        raise InvalidInput(f'A contract must say "format": "{FORMAT}": write it with tacit.contract(plan).')
+    check_schema(content)
+    facts = Facts(content, "contract")
+    replayable = facts.text("randomness").startswith("replayable")
+    private = facts.has("epsilon") and not replayable
+    if facts.flag("private") != private:
+        raise Differs(f"the contract says private={facts.flag('private')}, and is {'' if private else 'not '}private.")
+    if not facts.has("epsilon"):
+        return Verdict(NOT_PRIVATE, "no finite epsilon is stated.")
+    try:
+        parts = [facts] if _is_one_plan(facts) else epochs(facts)
+        for part in parts:
+            check_form(part)
+        check_words(facts, parts[0])
+        found = _Account(facts, parts).check()
+    except NotVerifiable as reason:
+        return Verdict(NOT_PRIVATE if replayable else NOT_YET, _REPLAYED if replayable else str(reason))
     stated = _stated(parts[0])
     if replayable:
         return Verdict(NOT_PRIVATE, _REPLAYED, found, stated)
     floats = ", as if floats were real numbers" if facts.text("numerics").startswith("idealized") else ""
     trust = f" Assumed: {facts.text('assumed')}." if facts.text("assumed") else ""
     each = "" if len(parts) == 1 and parts[0] is facts else f" in every epoch so far ({len(parts)})"
-    promise = f"epsilon={facts.number('epsilon'):.6g} {_at(facts.number('delta'))}"
+    promise = f"epsilon={facts.number('epsilon'):.6g} {at_delta(facts.number('delta'))}"
     return Verdict(YES, f"{promise} follows{each}{floats}; recomputed: {found:.6g}.{trust}", found, stated)
 
 
@@ -131,10 +142,7 @@ class _Account:
         found = max(float(leak.epsilon(mp.mpf(delta), mp.mpf(stated))) for leak in leaks)
         self._check_point(leaks, delta, stated, found)
         check_meaning(self._facts, self._parts[0], single[0])
-        points = self._facts.parts("curve")
-        if [point.number("delta") for point in points] != [value for value in CURVE_DELTAS if value != delta]:
-            raise Differs(f"the 'curve' of this contract must be stated at {', '.join(map(str, CURVE_DELTAS))}.")
-        for point in points:
+        for point in curve_points(self._facts):
             at = point.number("delta")
             epsilon = point.number("epsilon") if point.has("epsilon") else None
             if self._epochs:
@@ -142,12 +150,12 @@ class _Account:
             elif epsilon is not None:
                 self._check_point([_leak(part.at(at, epsilon)) for part in self._parts], at, epsilon)
             elif leaks[0].epsilon(mp.mpf(at), mp.mpf(stated)) < mp.inf:
-                raise Differs(f"the 'curve' of this contract states no epsilon {_at(at)}, and there is one.")
+                raise Differs(f"the 'curve' of this contract states no epsilon {at_delta(at)}, and there is one.")
         return found
 
     def _check_point(self, leaks: list[Leak], delta: float, stated: float, found: float | None = None) -> None:
         """Check that one epsilon follows from every part, and is what follows, but for what accountants may differ."""
-        rounded = mp.mpf(stated) * (1 + mp.mpf(_ROUNDED))
+        rounded, at = mp.mpf(stated) * (1 + mp.mpf(_ROUNDED)), at_delta(delta)
         refused = [leak for leak in leaks if leak.delta(rounded) > mp.mpf(delta)]
         if refused:
             best = (
@@ -156,8 +164,8 @@ class _Account:
             digits = _DIGITS if delta == 0 or delta >= _TINY else _TINY_DIGITS
             close = best <= stated * (1 + digits) or stated == 0 < delta  # the last digits, or no search of its own
             if close or not all(leak.sharp for leak in refused):
-                raise NotVerifiable(f"the independent accountant proves only epsilon={best:.6g} {_at(delta)}.")
-            raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; recomputed: {best:.6g}.")
+                raise NotVerifiable(f"the independent accountant proves only epsilon={best:.6g} {at}.")
+            raise Differs(f"the contract states epsilon={stated:.6g} {at}; recomputed: {best:.6g}.")
         walked = delta == 0 or delta >= max(_TINY, _LOST * exp(min(stated, 700.0)))
         coarser = _COARSER if walked else _TINY_COARSER
 
@@ -168,7 +176,7 @@ class _Account:
             return bool(leak.delta(less) <= delta or (loose and leak.epsilon(mp.mpf(delta), mp.mpf(stated)) <= less))
 
         if stated and not self._crowded and any(map(weak, leaks)):
-            raise Differs(f"the contract states epsilon={stated:.6g} {_at(delta)}; less follows from its parameters.")
+            raise Differs(f"the contract states epsilon={stated:.6g} {at}; less follows from its parameters.")
 
     def _check_single(self, several: int) -> None:
         """Check that the delta of each epoch is what the share of one round leaves at the share of epsilon."""
@@ -190,7 +198,7 @@ class _Account:
             expected = PureLeak(mp.mpf(target)).epsilon(left, mp.mpf(target)) if left >= 0 else mp.inf
         same = stated is not None and abs(stated - expected) <= mp.mpf("1e-5") * max(expected, mp.mpf("1e-5"))
         if not (same if expected < mp.inf else stated is None):
-            raise Differs(f"the contract states epsilon={stated} {_at(at)}; recomputed: {float(expected):.6g}.")
+            raise Differs(f"the contract states epsilon={stated} {at_delta(at)}; recomputed: {float(expected):.6g}.")
 
 
 def _mu(epsilon: float, delta: float) -> Real:
@@ -202,12 +210,6 @@ def _mu(epsilon: float, delta: float) -> Real:
     return low
 
 
-def _check_private(facts: Facts) -> None:
-    private = facts.has("epsilon") and not facts.text("randomness").startswith("replayable")
-    if facts.flag("private") != private:
-        raise Differs(f"the contract says private={facts.flag('private')}, and is {'' if private else 'not '}private.")
-
-
 def _stated(facts: Facts) -> tuple[str, ...]:
     """Give what was believed, with what the contract says."""
     common = (f"{name} ({facts.text(name)})" for name in TAKEN_AS_STATED)
@@ -217,11 +219,7 @@ def _stated(facts: Facts) -> tuple[str, ...]:
 
 def _says(facts: Facts, place: str) -> bool:
     part, name = place.split(".")
-    return facts.is_object(part) and facts.part(part).has(name)
-
-
-def _at(delta: float) -> str:
-    return f"at delta={delta:g}" if delta else "(pure)"
+    return isinstance(facts.content(part), dict) and facts.part(part).has(name)
 
 
 def _is_one_plan(facts: Facts) -> bool:
@@ -239,14 +237,8 @@ def _leak(facts: Facts) -> Leak:
 
 
 def _verify_experiment(content: dict[str, Any]) -> Verdict:
-    with mp.workdps(DIGITS):
-        try:
-            found = experiments.check_experiment(content)
-        except Differs as reason:
-            return Verdict(NO, str(reason))
-        except (ArithmeticError, MemoryError):
-            return Verdict(NOT_YET, "numbers as large or as small as these are not recomputed.")
-    promise = f"epsilon={content['epsilon']:.6g} {_at(content['delta'])}"
+    found = experiments.check_experiment(content)
+    promise = f"epsilon={content['epsilon']:.6g} {at_delta(content['delta'])}"
     trust = f" Assumed: {'; '.join(content['assumed'])}." if content["assumed"] else ""
     sentence = f"{promise} follows for every {content['unit']}; recomputed: {found:.6g}.{trust}"
     return Verdict(YES, sentence, found, experiments.STATED)
@@ -261,14 +253,6 @@ def _content(contract: str | dict[str, Any]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InvalidInput("A contract must be a JSON object, as tacit.contract(plan) writes it.")
     return content
-
-
-def _read(content: dict[str, Any]) -> Facts:
-    """Read the facts of a contract, whose form is checked."""
-    if content.get("format") != FORMAT:
-        raise InvalidInput(f'A contract must say "format": "{FORMAT}": write it with tacit.contract(plan).')
-    check_schema(content)
-    return Facts(content, "contract")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

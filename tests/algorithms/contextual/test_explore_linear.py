@@ -13,12 +13,12 @@ from runtime.contract import LearnerContract, pytest_generate_tests
 from tacit import InvalidInput, PrivacyError, Randomness
 from tacit.algorithms.contextual import ExploreLinear
 from tacit.algorithms.contextual.explore_linear.certificate import phases
-from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.moved_sums import moved_sums
 from tacit.environments.contextual import SHAPES, LinearContexts
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.sampler_bounds import WIDE_SIGMA
 from tacit.problems import ContextualArms
+from tacit.runtime.small_instances import SmallInstance
 from tacit.simulation.loop import simulate
 
 __all__ = ["pytest_generate_tests"]
@@ -184,7 +184,7 @@ def test_others_see_only_what_was_paid_for(features, relation, record_property):
     record_property("attacked", "ExploreLinear")
     problem = ContextualArms(n=2, dimension=2, horizon=6, features=features)
     small = ExploreLinear(problem, 0.5, 2, (1.0, 1.0), relation=relation, rounds_per_person=2)
-    found = moved_sums(Instance("small", small, alphabet(small)), np.random.default_rng(2), pairs=4)
+    found = moved_sums(SmallInstance("enumeration", "small", small), np.random.default_rng(2), pairs=4)
     assert not found.violation
     assert 0.7 < found.tightness <= 1
 

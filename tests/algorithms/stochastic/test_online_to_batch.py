@@ -292,7 +292,7 @@ def test_records_on_a_lattice_move_the_draws_by_what_was_paid_for():
     for step in (0, 5):
         other = sums.copy()
         other[step] -= 2 * quantised[step][1]
-        moved = moved_draws(plan.mechanism, grid, (sums, other), draws, growth).size
+        moved = moved_draws(plan.mechanism, grid, (sums, other), draws, growth)[1]
         assert 0.3 * plan.privacy < moved / GAUSSIAN_SIGMA <= plan.privacy
 
 

@@ -9,13 +9,13 @@ import tacit
 from tacit.algorithms.convex.ctrl import CTRL, LazyOCO
 from tacit.algorithms.convex.ctrl.certificate import overrun
 from tacit.auditing import attacks
-from tacit.auditing.instances import Instance, alphabet
 from tacit.auditing.integration import QUADRATURE_SLACK, interval_law
 from tacit.domains import Ball, Box, L1Ball, Polytope, Simplex
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses import ConvexFamily, LinearLoss, LogisticLoss, QuadraticLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
+from tacit.runtime.small_instances import SmallInstance
 
 LOUD = {"eta": 0.05, "sigma": 40.0, "force": 0.05, "log_phi": 0.1}
 
@@ -69,7 +69,7 @@ def test_a_limit_that_binds_leaks_no_more_than_the_chain():
     line = Convex(domain=Ball(1), loss=LinearLoss(), horizon=3)
     plan = CTRL(line, eta=0.5, sigma=20.0, force=0.3, log_phi=0.1, max_switches=1)
     finding = attacks.exact(
-        Instance("limited", plan, alphabet(plan)), Randomness.replayable(7).stream("laws"), laws=2,
+        SmallInstance("enumeration", "limited", plan), Randomness.replayable(7).stream("laws"), laws=2,
         law=interval_law, method="integrated", slack=QUADRATURE_SLACK, pair=((0, 0, 0), (3, 0, 0)),
     )  # fmt: skip
     assert not finding.violation
