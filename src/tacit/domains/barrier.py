@@ -13,12 +13,13 @@ from tacit.validation import FloatArray, real_array
 
 
 class Barrier(ABC):
-    """A barrier that is at least 0: `value` is infinite outside the interior, the derivatives raise there."""
+    """A barrier that is at least 0: `value` is infinite outside the interior, the derivatives raise there.
 
-    @property
-    @abstractmethod
-    def parameter(self) -> float:
-        """The barrier parameter nu: the squared Newton decrement is at most nu everywhere."""
+    Attributes:
+        parameter: the barrier parameter nu: the squared Newton decrement is at most nu everywhere.
+    """
+
+    parameter: float
 
     @abstractmethod
     def value(self, point: ArrayLike) -> float:
@@ -59,11 +60,7 @@ class HullBarrier(Barrier):
         self._ambient = ambient
         self._from_hull = from_hull
         self._restrict = restrict
-
-    @property
-    def parameter(self) -> float:
-        """The parameter of the ambient barrier: restriction to a subspace keeps it."""
-        return self._ambient.parameter
+        self.parameter = ambient.parameter  # restriction to a subspace keeps it
 
     def value(self, point: ArrayLike) -> float:
         return self._ambient.value(self._point(point))

@@ -125,7 +125,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         loss = self.problem.loss
         if not self.smoothing or not isinstance(loss, KinkedLoss):
             return self.problem
-        return replace(self.problem, loss=RoundedKink.of(loss, self.smoothing))
+        return replace(self.problem, loss=RoundedKink(loss.data_norm, loss, self.smoothing))
 
     @property
     def decisions(self) -> int:
