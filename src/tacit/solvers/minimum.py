@@ -82,17 +82,13 @@ class PerturbedObjective:
 
     def at(self, x: FloatArray) -> Trial:
         """Everything about an interior point; its certificate may be infinite."""
-        of_losses, rounding = self.losses.gradient(x)
-        gradient, error = self.gradient(x, of_losses, rounding)
-        return Trial(x, of_losses, gradient, self.distance(x, gradient, error))
-
-    def gradient(self, x: FloatArray, of_losses: FloatArray, error: float) -> tuple[FloatArray, float]:
-        """The gradient from that of the losses, and a bound on the rounding error of all but the barrier."""
+        of_losses, error = self.losses.gradient(x)
         parts = [of_losses, self.ridge * x, self.noise]
         if self.barrier is not None:
             parts.append(self.weight * self.barrier.gradient(x))
-        total = np.add.reduce(parts)
-        return total, error + 4 * UNIT * sum(float(np.linalg.norm(part)) for part in parts)
+        gradient = np.add.reduce(parts)
+        rounding = error + 4 * UNIT * sum(float(np.linalg.norm(part)) for part in parts)  # of all but the barrier
+        return Trial(x, of_losses, gradient, self.distance(x, gradient, rounding))
 
     def distance(self, x: FloatArray, gradient: FloatArray, error: float) -> float:
         """A proved bound on the distance from x to the minimiser (infinite if there is none)."""

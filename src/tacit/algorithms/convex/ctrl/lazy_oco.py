@@ -118,7 +118,6 @@ class LazyOCO(ConvexPlan):
         if self.eta != float("inf"):
             check_positive("LazyOCO", "eta", self.eta)
         refuse_unconstructed(self.problem, "LazyOCO")
-        barrier_domain(self.problem, "LazyOCO")
         if self.grows and not self.problem.strong_convexity > 0:
             raise PrivacyError("LazyOCO without a regulariser (eta infinite) needs strongly convex losses.")
 
@@ -215,7 +214,6 @@ class LazyOCO(ConvexPlan):
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None
         refuse_unconstructed(problem, "LazyOCO")
-        barrier_domain(problem, "LazyOCO")
         g, rounds = problem.lipschitz, problem.horizon or 1
 
         def fitted(eta: float) -> LazyOCO | None:
