@@ -129,11 +129,10 @@ def release_curve(
 
 def composed(curves: Iterable[GaussianAlternatives | Gaussian]) -> GaussianAlternatives:
     """The composition of releases and Gaussian mechanisms: offsets add, alternatives multiply."""
-    return reduce(_product, (_as_alternatives(curve) for curve in curves))
-
-
-def _as_alternatives(curve: GaussianAlternatives | Gaussian) -> GaussianAlternatives:
-    return curve if isinstance(curve, GaussianAlternatives) else GaussianAlternatives(0.0, (curve.mu,), (1,))
+    return reduce(
+        _product,
+        (GaussianAlternatives(0.0, (curve.mu,), (1,)) if isinstance(curve, Gaussian) else curve for curve in curves),
+    )
 
 
 def _product(first: GaussianAlternatives, second: GaussianAlternatives) -> GaussianAlternatives:

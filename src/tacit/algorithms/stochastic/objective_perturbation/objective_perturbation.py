@@ -182,7 +182,10 @@ class ObjectivePerturbation(FinalModelPlan):
     def regret_bound(self) -> RegretBound:
         """The excess risk: (lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + the protection's share."""
         steep = self.problem.loss.constants(None).lipschitz
-        value = excess_risk(self.problem, self.regularisation, self._square_noise)
+        domain, ridge = self.problem.domain, self.regularisation
+        d, radius = domain.dimension, largest_norm(domain)
+        square_noise = self.noise_scale**2 * (d * (d + 1) if self.pure else d) * ROUND_UP  # E|Z|^2
+        value = (ridge * radius**2 / 2 + square_noise / ridge) / self.problem.records + 2 * steep**2 / ridge
         value += steep * (self.noise.cover + 2 * (1 - SHRUNK) * self.noise.reach)  # rows are shrunk a little
         formula = "(lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + G E|protection|"
         return RegretBound(
@@ -192,12 +195,6 @@ class ObjectivePerturbation(FinalModelPlan):
     @property
     def trivial_regret(self) -> float:
         return self.problem.loss.constants(None).lipschitz * self.problem.domain.diameter
-
-    @property
-    def _square_noise(self) -> float:
-        """E|Z|^2."""
-        dimension = self.problem.domain.dimension
-        return self.noise_scale**2 * (dimension * (dimension + 1) if self.pure else dimension) * ROUND_UP
 
     @classmethod
     def _calibrate(
@@ -300,12 +297,6 @@ class ObjectivePerturbationLearner(FinalModelLearner):
         features = hull_rows(self._loss, None, rows)
         features[:, : self._dimension] *= SHRUNK
         return features
-
-
-def excess_risk(problem: Stochastic, ridge: float, square_noise: float) -> float:
-    """The bound of the module's docstring."""
-    steep, radius = problem.loss.constants(None).lipschitz, largest_norm(problem.domain)
-    return (ridge * radius**2 / 2 + square_noise / ridge) / problem.records + 2 * steep**2 / ridge
 
 
 def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: float, pure: bool) -> float:
