@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, real_array
+
+if TYPE_CHECKING:
+    from tacit.domains.convex_set import BarrierSet
 
 
 class Barrier(ABC):
@@ -49,28 +52,21 @@ def outside(owner: str) -> InvalidInput:
 
 
 class HullBarrier(Barrier):
-    """A barrier as a function of coordinates of the affine hull, by the chain rule."""
+    """The barrier of a set as a function of coordinates of its affine hull, by the chain rule."""
 
-    def __init__(
-        self,
-        ambient: Barrier,
-        from_hull: Callable[[FloatArray], FloatArray],
-        restrict: Callable[[FloatArray], FloatArray],
-    ) -> None:
-        self._ambient = ambient
-        self._from_hull = from_hull
-        self._restrict = restrict
-        self.parameter = ambient.parameter  # restriction to a subspace keeps it
+    def __init__(self, domain: BarrierSet) -> None:
+        self._domain, self._ambient = domain, domain.barrier
+        self.parameter = self._ambient.parameter  # restriction to a subspace keeps it
 
     def value(self, point: ArrayLike) -> float:
         return self._ambient.value(self._point(point))
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        return self._restrict(self._ambient.gradient(self._point(point)))
+        return self._domain.restrict(self._ambient.gradient(self._point(point)))
 
     def hessian(self, point: ArrayLike) -> FloatArray:
-        half = self._restrict(self._ambient.hessian(self._point(point)))
-        return self._restrict(half.T)
+        half = self._domain.restrict(self._ambient.hessian(self._point(point)))
+        return self._domain.restrict(half.T)
 
     def _point(self, coordinates: ArrayLike) -> FloatArray:
-        return self._from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))
+        return self._domain.from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))

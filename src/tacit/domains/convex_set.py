@@ -176,7 +176,7 @@ class BarrierSet(ProjectableSet):
     @property
     def hull_barrier(self) -> Barrier:
         """The barrier as a function of hull coordinates."""
-        return HullBarrier(self.barrier, self.from_hull, self.restrict)
+        return HullBarrier(self)
 
     def barrier_stiffness(self, slope: float) -> float:
         """Bound sqrt(trace hess) of the barrier at points where the barrier's gradient in the hull is at most `slope`.

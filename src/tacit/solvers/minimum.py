@@ -145,7 +145,7 @@ def attainable_accuracy(
     radius = (lipschitz * rounds + noise) / ridge if domain is None else domain.radius
     if reach is None or domain is not None:
         reach = radius if domain is None else radius + float(np.linalg.norm(domain.centre))
-    push = largest_push(rounds, lipschitz, ridge, noise, min(radius, reach))
+    push = lipschitz * rounds + ridge * min(radius, reach) + noise  # of all together, against the barrier
     error = np.sqrt(dimension) * (SUM_ERROR + 8 * UNIT) * lipschitz * rounds
     error += np.sqrt(dimension) * smoothness * rounds * (dimension + 4) * UNIT * reach + 12 * UNIT * push
     total = (error + (ridge + smoothness * rounds) * UNIT * reach) / ridge
@@ -153,11 +153,6 @@ def attainable_accuracy(
         moved = (dimension + 8) * UNIT * reach
         total += moved * np.sqrt(weight / ridge) * domain.barrier_stiffness(push / weight)
     return float(4 * total + 1e-14 * reach)
-
-
-def largest_push(rounds: int, lipschitz: float, ridge: float, noise: float, radius: float) -> float:
-    """How hard losses, ridge and noise together can push against the barrier."""
-    return lipschitz * rounds + ridge * radius + noise
 
 
 # More than self-concordance ever needs from where these searches start; nothing here runs without an end.

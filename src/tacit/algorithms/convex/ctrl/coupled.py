@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from math import log, log1p
+from math import log1p
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,15 +183,6 @@ def refuse_unconstructed(problem: Convex, algorithm: str) -> None:
         )
     refuse_unchecked(problem.loss, algorithm)
     barrier_domain(problem, algorithm)
-
-
-def barrier_weight(domain: BarrierSet, lipschitz: float, rounds: int) -> float:
-    """The weight with which the barrier adds at most G D on the domain shrunk by 1/T around its centre.
-
-    There a self-concordant barrier of parameter nu exceeds its value at the centre by at most nu ln T.
-    """
-    at_centre = domain.hull_barrier.value(np.zeros(domain.hull_dimension))
-    return lipschitz * domain.diameter / (at_centre + domain.barrier.parameter * max(1.0, log(rounds)))
 
 
 @dataclass(frozen=True)

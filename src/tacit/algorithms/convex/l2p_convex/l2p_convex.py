@@ -267,11 +267,6 @@ class L2PConvexLearner(ConvexLearner):
             self._chains.load_state_dict({**self._chains.state_dict(), "reference": problem.domain.centre})
         self._action = self._chains.decision
 
-    @property
-    def reference(self) -> FloatArray | None:
-        """A copy of the point of the second chain (None: there is one chain). PRIVATE: no guarantee covers it."""
-        return None if self._chains is None else np.array(self._chains.state_dict()["reference"])
-
     def _consistent(self) -> bool:
         return self._measure.count == self._round
 

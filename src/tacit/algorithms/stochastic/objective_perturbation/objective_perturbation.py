@@ -356,9 +356,16 @@ def largest_model(problem: Stochastic, ridge: float, sigma: float, pure: bool) -
 
 
 def largest_noise(problem: Stochastic, sigma: float, pure: bool) -> float:
-    """The largest norm of Z."""
+    """The largest norm of Z; with density exp(-|z|), the largest one that float64 samplers produce: it is not cut off.
+
+    There the norm is a Gamma(d) variable: in one dimension an exponential clock below 7.7 + 53 ln 2, in more
+    b (1 + N/sqrt(9 b))^3 with b = d - 1/3 and a normal number N, which the ziggurat keeps below 14.
+    """
     d = problem.domain.dimension
-    return sigma * (longest_exponential(d) if pure else truncated_norm(d))
+    if not pure:
+        return sigma * truncated_norm(d)
+    base = d - 1 / 3
+    return sigma * float(base * (1 + 14 / sqrt(9 * base)) ** 3 if d > 1 else 45.0)
 
 
 def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) -> float:
@@ -374,15 +381,3 @@ def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) 
         domain=None,
         reach=largest_model(problem, ridge, sigma, pure),
     )
-
-
-def longest_exponential(dimension: int) -> float:
-    """The largest norm of noise with density exp(-|z|) that float64 samplers produce: pure noise is not cut off.
-
-    Its norm is a Gamma(d) variable: in one dimension an exponential clock below 7.7 + 53 ln 2, in more
-    b (1 + N/sqrt(9 b))^3 with b = d - 1/3 and a normal number N, which the ziggurat keeps below 14.
-    """
-    if dimension == 1:
-        return 45.0
-    base = dimension - 1 / 3
-    return float(base * (1 + 14 / sqrt(9 * base)) ** 3)

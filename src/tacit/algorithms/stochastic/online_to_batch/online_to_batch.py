@@ -37,7 +37,7 @@ from tacit.algorithms.stochastic.online_to_batch.betting import (
     ConfidentBetting,
     gradient_sizes,
 )
-from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms
+from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion
 from tacit.algorithms.stochastic.online_to_batch.descent import (
     ConversionErrors,
     MirrorDescent,
@@ -162,20 +162,9 @@ class OnlineToBatch(RunningSumPlan):
         return self.grid.scale / self.batch
 
     @cached_property
-    def schedule(self) -> FloatArray:
-        """The largest C_t up to each step: what the sensitivities at most can become."""
-        norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self.diameter)
-        return np.asarray(np.maximum.accumulate(norms))
-
-    @cached_property
     def conversion(self) -> Conversion:
         """The public facts from which the errors of the learner's gradients follow."""
         return Conversion(self)
-
-    @property
-    def errors(self) -> ConversionErrors:
-        """Bounds on what separates the learner's gradients from the true ones, at each iterate."""
-        return self.conversion.errors
 
     @property
     def diameter(self) -> float:
@@ -195,7 +184,7 @@ class OnlineToBatch(RunningSumPlan):
         if isinstance(learner, ConfidentBetting):
             return self.risk_within(learner.reach)
         assumptions = (*self._assumptions, *self.conversion.assumptions, "expectation over everything")
-        return RegretBound(learner.excess_risk(self.errors), learner.risk_formula, assumptions)
+        return RegretBound(learner.excess_risk(self.conversion.errors), learner.risk_formula, assumptions)
 
     def risk_within(self, distance: float) -> RegretBound:
         """Bound a single run's excess risk over models so far from the first one, for plans with a confidence."""
