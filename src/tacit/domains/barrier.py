@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, real_array
-
-if TYPE_CHECKING:
-    from tacit.domains.convex_set import BarrierSet
 
 
 class Barrier(ABC):
@@ -49,24 +45,3 @@ def barrier_point(owner: str, point: ArrayLike, dimension: int) -> FloatArray:
 def outside(owner: str) -> InvalidInput:
     """The error of a derivative that is asked for where the barrier is infinite."""
     return InvalidInput(f"The derivatives of the barrier of {owner} exist only in the interior of the set.")
-
-
-class HullBarrier(Barrier):
-    """The barrier of a set as a function of coordinates of its affine hull, by the chain rule."""
-
-    def __init__(self, domain: BarrierSet) -> None:
-        self._domain, self._ambient = domain, domain.barrier
-        self.parameter = self._ambient.parameter  # restriction to a subspace keeps it
-
-    def value(self, point: ArrayLike) -> float:
-        return self._ambient.value(self._point(point))
-
-    def gradient(self, point: ArrayLike) -> FloatArray:
-        return self._domain.restrict(self._ambient.gradient(self._point(point)))
-
-    def hessian(self, point: ArrayLike) -> FloatArray:
-        half = self._domain.restrict(self._ambient.hessian(self._point(point)))
-        return self._domain.restrict(half.T)
-
-    def _point(self, coordinates: ArrayLike) -> FloatArray:
-        return self._domain.from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))

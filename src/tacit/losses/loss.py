@@ -193,6 +193,16 @@ def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
         )
 
 
+def playable(loss: LossFamily, algorithm: str) -> Loss:
+    """The loss itself; constants alone are enough to plan but not to play."""
+    if not isinstance(loss, Loss):
+        raise InvalidInput(
+            f"{algorithm} cannot start from {loss!r}: it has constants only. "
+            "Give the problem a loss, for example tacit.losses.LogisticLoss()."
+        )
+    return loss
+
+
 def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:
     """A (rounds, width) array of finite numbers; one round may be given as a vector."""
     if not many and type(values) is np.ndarray and values.dtype == np.float64 and values.shape == (width,):

@@ -75,14 +75,14 @@ class Conversion:
         return parted(self.plan.problem.loss)[1]
 
     @property
-    def extent(self) -> float:
-        """The largest |x| on the domain."""
-        return largest_norm(self.plan.problem.domain)
+    def steepness(self) -> float:
+        """The largest norm of the regulariser's gradient on the domain."""
+        return self.curvature * largest_norm(self.plan.problem.domain)
 
     @property
     def slope(self) -> float:
         """The largest norm of a gradient, the regulariser's included."""
-        return self.plan.lipschitz + self.curvature * self.extent
+        return self.plan.lipschitz + self.steepness
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class Conversion:
             # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
             fresh = self._size * self.plan.unit_scale * np.append(self._growing, self._growing[-1])
             jumps = np.minimum(jumps, np.sqrt(2.0) * fresh)
-        changes = self.clips + self._norms(self.curvature * self.extent, self.curvature) + jumps + moved
+        changes = self.clips + self._norms(self.steepness, self.curvature) + jumps + moved
         changes[-1] += missing  # the virtual gradient makes up for what the last batch lacks
         return ConversionErrors(
             weights=self.weights,

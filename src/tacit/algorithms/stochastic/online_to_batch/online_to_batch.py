@@ -51,7 +51,7 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss, parted
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
+from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows, playable
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
@@ -63,7 +63,6 @@ from tacit.runtime.small_instances import SmallInstance, clipped_losses, few_rou
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import (
     FloatArray,
-    IntArray,
     check_choice,
     check_integer,
     check_level,
@@ -263,16 +262,12 @@ class OnlineToBatchLearner(Learner):
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        loss, self._curvature = parted(plan.problem.loss)
-        if not isinstance(loss, Loss):
-            raise InvalidInput(
-                f"OnlineToBatch cannot start from {plan.problem.loss!r}: it has constants only. Give the problem a "
-                "loss, for example tacit.losses.LogisticLoss()."
-            )
+        part, self._curvature = parted(plan.problem.loss)
+        loss = playable(part, "OnlineToBatch")
+        self._differences = ClippedDifferences(loss, plan.problem.domain.dimension, plan.norm)
         self._inner = copy.deepcopy(plan.learner)
         unit = plan.norm.exponential_noise if plan.mechanism.noise == "laplace" else None
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise", unit=unit)
-        self._differences = ClippedDifferences(loss, plan.problem.domain.dimension, plan.norm)
         self._pending: list[Any] = []
         self._step = 0  # completed steps
         self._weight_sum = 1.0
@@ -287,10 +282,6 @@ class OnlineToBatchLearner(Learner):
         with self._looking("model"):
             self._close_last()
             return np.array(self._action)
-
-    def noise(self, count: int) -> FloatArray | IntArray:
-        """Draw `count` noises as the sums would have drawn them: for audits of their law."""
-        return self._sums.fresh(count)
 
     def release(self) -> FloatArray:
         """The newest model: every model of the pass is released already."""
