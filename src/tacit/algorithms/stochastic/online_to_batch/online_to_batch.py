@@ -37,7 +37,7 @@ from tacit.algorithms.stochastic.online_to_batch.betting import (
     ConfidentBetting,
     gradient_sizes,
 )
-from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion
+from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms
 from tacit.algorithms.stochastic.online_to_batch.descent import (
     ConversionErrors,
     MirrorDescent,
@@ -159,6 +159,12 @@ class OnlineToBatch(RunningSumPlan):
     def unit_scale(self) -> float:
         """Scale of a fresh noise in an averaged sum per unit of a record's clipped norm C_t."""
         return self.grid.scale / self.batch
+
+    @cached_property
+    def schedule(self) -> FloatArray:
+        """The largest C_t up to each step: what the sensitivities at most can become."""
+        norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self.diameter)
+        return np.asarray(np.maximum.accumulate(norms))
 
     @cached_property
     def conversion(self) -> Conversion:
