@@ -18,8 +18,8 @@ from scripts.errata.evidence import FALSE, GAP, Errata, Numbers, verdict
 from scripts.errata.interval import Interval
 
 import tacit
-from tacit.algorithms.convex.ctrl.certificate import ctrl_chain
-from tacit.algorithms.convex.ctrl.coupled import barrier_weight
+from tacit.accounting.guarantee import REPLACE
+from tacit.algorithms.convex.ctrl.certificate import Facts, ctrl_chain
 from tacit.algorithms.convex.ctrl.lazy_oco import growing_ranges
 from tacit.algorithms.lipschitz.lipschitz_grid import Multiscale
 from tacit.noise.randomness import Randomness
@@ -331,7 +331,8 @@ def barrier() -> Numbers:
     printed = g * diameter / log(rounds / 2) * depth
     corrected = g * diameter / log(rounds**2 / (2 * rounds - 1)) * depth
     ball = tacit.domains.Ball(3)
-    ours = barrier_weight(ball, g, rounds) * ball.barrier.value(np.array([edge, 0.0, 0.0]))
+    facts = Facts(tacit.Convex(domain=ball, loss=tacit.losses.LinearLoss(g), horizon=rounds), REPLACE, 1)
+    ours = facts.weight * ball.barrier.value(np.array([edge, 0.0, 0.0]))
     # K = [0, 1], where 0 is not interior: (1 - 1/T) K still touches the boundary.
     return {
         "allowed on the shrunk ball, G D": g * diameter,

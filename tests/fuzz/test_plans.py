@@ -156,4 +156,3 @@ def test_small_methods(value):
         if value is not None:
             assert attempt(lambda name=name: made(name).start(value)) is REFUSED
     assert attempt(made("BanditFW").solver) is not REFUSED
-    assert made("CTRL").playable_loss() is QUADRATIC.loss

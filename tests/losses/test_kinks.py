@@ -42,7 +42,7 @@ def test_the_quantile_is_the_minimiser():
 @pytest.mark.parametrize("loss", [HingeLoss(), AbsoluteLoss(), QuantileLoss(level=0.9)], ids=repr)
 def test_a_rounded_kink_is_the_moreau_envelope(loss):
     """Against the minimum over a fine grid; slopes and curvatures against differences."""
-    rounded, margins = RoundedKink.of(loss, 0.3), np.linspace(-3, 3, 241)
+    rounded, margins = RoundedKink(loss.data_norm, loss, 0.3), np.linspace(-3, 3, 241)
     grid = np.linspace(-6, 6, 48_001)
     for label in (-1.0, -0.4, 0.0, 0.7, 1.0):
         labels = np.full_like(margins, label)

@@ -104,7 +104,7 @@ def test_a_loss_cannot_vouch_for_itself(kind):
     given = Stochastic if kind is ObjectivePerturbation else Convex
     problem = given(domain=Ball(2), loss=LogisticLoss(), horizon=50)
     plan = kind.calibrate(problem, epsilon=5.0, delta=1e-4)
-    for loss in (Steeper(), RoundedKink.of(SteeperHinge(), 0.5), OneVsRestLoss(1.0, 2, Steeper())):
+    for loss in (Steeper(), RoundedKink(1.0, SteeperHinge(), 0.5), OneVsRestLoss(1.0, 2, Steeper())):
         for make in (lambda other: kind.calibrate(other, **PRIVACY), lambda other: replace(plan, problem=other)):
             with pytest.raises(PrivacyError, match=r"nobody checked|needs a generalised linear loss"):
                 make(replace(problem, loss=loss))

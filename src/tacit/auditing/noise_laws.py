@@ -56,7 +56,7 @@ def plan_noise(plan: Plan, source: Randomness, *, coordinates: int) -> Finding:
     norm = Norm()
     noise: Draws = norm.exponential_noise(source.stream("noise"))
     if isinstance(learner, OnlineToBatchLearner):
-        norm, noise = learner.plan.norm, learner.noise
+        norm, noise = learner.plan.norm, learner._sums.fresh
     return norm_noise(noise, norm, problem.domain.dimension, coordinates=coordinates)
 
 

@@ -121,12 +121,10 @@ class L1Ball(_CentredSet):
 class BallBarrier(Barrier):
     """-ln(1 - |x|^2/r^2) on the Euclidean ball of radius r."""
 
+    parameter = 1.0
+
     def __init__(self, dim: int, radius: float) -> None:
         self._dim, self._radius = dim, radius
-
-    @property
-    def parameter(self) -> float:
-        return 1.0
 
     def value(self, point: ArrayLike) -> float:
         scaled = self._scaled(point)
@@ -166,17 +164,14 @@ class L1Barrier(Barrier):
 
     def __init__(self, dim: int, radius: float) -> None:
         self._dim, self._radius = dim, radius
-
-    @property
-    def parameter(self) -> float:
-        return 2.0 * self._dim + 1.0
+        self.parameter = 2.0 * dim + 1.0
 
     def value(self, point: ArrayLike) -> float:
-        checked = self._checked(point)
+        checked = barrier_point("L1Barrier", point, self._dim)
         if not np.abs(checked).sum() < self._radius:
             return math.inf
         slack, reach = self._solve(checked)
-        lowest = self._radius / (2.0 * self._dim + 1.0)  # the slack at the origin, where every u_i is twice as large
+        lowest = self._radius / self.parameter  # the slack at the origin, where every u_i is twice as large
         at_origin = self._dim * math.log(4.0 * lowest * lowest) + math.log(lowest)
         return float(at_origin - np.log(2.0 * slack * (slack + reach)).sum() - math.log(slack))
 
@@ -205,11 +200,8 @@ class L1Barrier(Barrier):
                 return slack, reach
             slack = following
 
-    def _checked(self, point: ArrayLike) -> FloatArray:
-        return barrier_point("L1Barrier", point, self._dim)
-
     def _interior(self, point: ArrayLike) -> tuple[FloatArray, float, FloatArray]:
-        checked = self._checked(point)
+        checked = barrier_point("L1Barrier", point, self._dim)
         if not np.abs(checked).sum() < self._radius:
             raise outside("L1Ball")
         slack, reach = self._solve(checked)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +12,13 @@ from tacit.validation import FloatArray, real_array
 
 
 class Barrier(ABC):
-    """A barrier that is at least 0: `value` is infinite outside the interior, the derivatives raise there."""
+    """A barrier that is at least 0: `value` is infinite outside the interior, the derivatives raise there.
 
-    @property
-    @abstractmethod
-    def parameter(self) -> float:
-        """The barrier parameter nu: the squared Newton decrement is at most nu everywhere."""
+    Attributes:
+        parameter: the barrier parameter nu: the squared Newton decrement is at most nu everywhere.
+    """
+
+    parameter: float
 
     @abstractmethod
     def value(self, point: ArrayLike) -> float:
@@ -45,35 +45,3 @@ def barrier_point(owner: str, point: ArrayLike, dimension: int) -> FloatArray:
 def outside(owner: str) -> InvalidInput:
     """The error of a derivative that is asked for where the barrier is infinite."""
     return InvalidInput(f"The derivatives of the barrier of {owner} exist only in the interior of the set.")
-
-
-class HullBarrier(Barrier):
-    """A barrier as a function of coordinates of the affine hull, by the chain rule."""
-
-    def __init__(
-        self,
-        ambient: Barrier,
-        from_hull: Callable[[FloatArray], FloatArray],
-        restrict: Callable[[FloatArray], FloatArray],
-    ) -> None:
-        self._ambient = ambient
-        self._from_hull = from_hull
-        self._restrict = restrict
-
-    @property
-    def parameter(self) -> float:
-        """The parameter of the ambient barrier: restriction to a subspace keeps it."""
-        return self._ambient.parameter
-
-    def value(self, point: ArrayLike) -> float:
-        return self._ambient.value(self._point(point))
-
-    def gradient(self, point: ArrayLike) -> FloatArray:
-        return self._restrict(self._ambient.gradient(self._point(point)))
-
-    def hessian(self, point: ArrayLike) -> FloatArray:
-        half = self._restrict(self._ambient.hessian(self._point(point)))
-        return self._restrict(half.T)
-
-    def _point(self, coordinates: ArrayLike) -> FloatArray:
-        return self._from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))

@@ -85,10 +85,7 @@ class BoxBarrier(Barrier):
     def __init__(self, low: FloatArray, high: FloatArray) -> None:
         self._low = low
         self._high = high
-
-    @property
-    def parameter(self) -> float:
-        return 2.0 * len(self._low)
+        self.parameter = 2.0 * len(low)
 
     def value(self, point: ArrayLike) -> float:
         below, above = self._slacks(point)

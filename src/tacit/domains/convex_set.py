@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.domains.barrier import Barrier, HullBarrier
+from tacit.domains.barrier import Barrier
 from tacit.domains.hull import complement_of_ones, is_in_hull
 from tacit.errors import InvalidInput
 from tacit.validation import FloatArray, check_level, invalid, real_array, without_caches
@@ -176,7 +176,7 @@ class BarrierSet(ProjectableSet):
     @property
     def hull_barrier(self) -> Barrier:
         """The barrier as a function of hull coordinates."""
-        return HullBarrier(self.barrier, self.from_hull, self.restrict)
+        return HullBarrier(self)
 
     def barrier_stiffness(self, slope: float) -> float:
         """Bound sqrt(trace hess) of the barrier at points where the barrier's gradient in the hull is at most `slope`.
@@ -185,6 +185,27 @@ class BarrierSet(ProjectableSet):
         s_i(centre) >= |a_i| times the inner radius, and sqrt(trace hess) <= sum |a_i|/s_i.
         """
         return (self.barrier.parameter + self.radius * slope) / self.inner_radius
+
+
+class HullBarrier(Barrier):
+    """The barrier of a set as a function of coordinates of its affine hull, by the chain rule."""
+
+    def __init__(self, domain: BarrierSet) -> None:
+        self._domain, self._ambient = domain, domain.barrier
+        self.parameter = self._ambient.parameter  # restriction to a subspace keeps it
+
+    def value(self, point: ArrayLike) -> float:
+        return self._ambient.value(self._point(point))
+
+    def gradient(self, point: ArrayLike) -> FloatArray:
+        return self._domain.restrict(self._ambient.gradient(self._point(point)))
+
+    def hessian(self, point: ArrayLike) -> FloatArray:
+        half = self._domain.restrict(self._ambient.hessian(self._point(point)))
+        return self._domain.restrict(half.T)
+
+    def _point(self, coordinates: ArrayLike) -> FloatArray:
+        return self._domain.from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,12 +134,9 @@ class LogarithmicBarrier(Barrier):
         slack = bounds - rows @ interior
         self._rows = rows / slack[:, None]
         self._bounds = bounds / slack
+        self.parameter = float(len(bounds))
         self._lowest = 0.0
         self._lowest = self._minimum(interior)
-
-    @property
-    def parameter(self) -> float:
-        return float(len(self._bounds))
 
     def value(self, point: ArrayLike) -> float:
         slack = self._slack(point)

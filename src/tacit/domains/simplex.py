@@ -68,13 +68,10 @@ class SimplexBarrier(Barrier):
 
     def __init__(self, dim: int) -> None:
         self._dim = dim
-
-    @property
-    def parameter(self) -> float:
-        return float(self._dim)
+        self.parameter = float(dim)
 
     def value(self, point: ArrayLike) -> float:
-        checked = self._checked(point)
+        checked = barrier_point("SimplexBarrier", point, self._dim)
         return float(-np.log(self._dim * checked).sum()) if checked.min() > 0.0 else math.inf
 
     def gradient(self, point: ArrayLike) -> FloatArray:
@@ -83,11 +80,8 @@ class SimplexBarrier(Barrier):
     def hessian(self, point: ArrayLike) -> FloatArray:
         return np.diag(self._interior(point) ** -2.0)
 
-    def _checked(self, point: ArrayLike) -> FloatArray:
-        return barrier_point("SimplexBarrier", point, self._dim)
-
     def _interior(self, point: ArrayLike) -> FloatArray:
-        checked = self._checked(point)
+        checked = barrier_point("SimplexBarrier", point, self._dim)
         if not checked.min() > EDGE:
             raise outside("Simplex")
         return checked

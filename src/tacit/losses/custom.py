@@ -47,11 +47,11 @@ class CustomLoss(Loss):
         return Constants(self.lipschitz, float("inf"))
 
     def value(self, x: ArrayLike, data: Any) -> float:
-        return float(self.value_of(self._point(x), data))
+        return float(self.value_of(real_array("CustomLoss", "x", x, (None,)), data))
 
     def gradient(self, x: ArrayLike, data: Any) -> FloatArray:
         """Compute the clipped gradient of one round; a gradient that is not finite raises."""
-        point = self._point(x)
+        point = real_array("CustomLoss", "x", x, (None,))
         try:
             rows = finite_rows("CustomLoss", "gradient", self.gradient_of(point, data), point.size, many=False)
             return np.asarray(clip_rows(rows, self.lipschitz)[0])
@@ -59,9 +59,6 @@ class CustomLoss(Loss):
             name = type(error).__name__
         # Not inside of the handler: an error keeps the one that it was raised in, which may quote the data.
         raise InvalidInput(f"The gradient of this CustomLoss cannot be taken at these data ({name}).")
-
-    def _point(self, x: ArrayLike) -> FloatArray:
-        return real_array("CustomLoss", "x", x, (None,))
 
     def __repr__(self) -> str:
         names = (getattr(f, "__qualname__", type(f).__name__) for f in (self.value_of, self.gradient_of))

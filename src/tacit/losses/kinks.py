@@ -128,7 +128,7 @@ class RoundedKink(LinkLoss):
         kinked: the loss with a kink.
         width: w, on the scale of margins.
 
-    >>> loss = RoundedKink.of(AbsoluteLoss(), width=0.5)
+    >>> loss = RoundedKink(1.0, AbsoluteLoss(), width=0.5)
     >>> loss.value([0.25], ([1.0], 0.0)), loss.value([1.0], ([1.0], 0.0)), loss.price
     (0.0625, 0.75, 0.25)
     """
@@ -142,11 +142,6 @@ class RoundedKink(LinkLoss):
         if not isinstance(self.kinked, KinkedLoss):
             raise invalid("RoundedKink", "kinked", "a loss with a kink, such as HingeLoss()", self.kinked)
         check_positive("RoundedKink", "width", self.width)
-
-    @classmethod
-    def of(cls, loss: KinkedLoss, width: float) -> RoundedKink:
-        """Round the kink of a loss off."""
-        return cls(loss.data_norm, loss, width)
 
     @property
     def price(self) -> float:

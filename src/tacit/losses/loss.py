@@ -193,6 +193,16 @@ def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
         )
 
 
+def playable(loss: LossFamily, algorithm: str) -> Loss:
+    """The loss itself; constants alone are enough to plan but not to play."""
+    if not isinstance(loss, Loss):
+        raise InvalidInput(
+            f"{algorithm} cannot start from {loss!r}: it has constants only. "
+            "Give the problem a loss, for example tacit.losses.LogisticLoss()."
+        )
+    return loss
+
+
 def finite_rows(owner: str, name: str, values: ArrayLike, width: int, *, many: bool) -> FloatArray:
     """A (rounds, width) array of finite numbers; one round may be given as a vector."""
     if not many and type(values) is np.ndarray and values.dtype == np.float64 and values.shape == (width,):
@@ -371,7 +381,8 @@ class LinkLoss(RowLoss):
         """Clip features and labels into rows (features, label)."""
         owner = type(self).__name__
         if not isinstance(data, tuple | list) or len(data) != 2:
-            raise InvalidInput(f"The data of {owner} must be a pair (features, label). Got {_short(data)} instead.")
+            got = f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else f"a {type(data).__name__}"
+            raise InvalidInput(f"The data of {owner} must be a pair (features, label). Got {got} instead.")
         rows = None if many else self._packed_in_c(data[0], data[1], dimension)
         if rows is not None:
             return rows
@@ -542,7 +553,3 @@ class SmoothedHingeLoss(LinkLoss):
     def link_constants(self, largest_margin: float) -> tuple[float, float]:
         """Bound the slope by the hinge's, reached if margins go far enough."""
         return min(1.0, (1 + largest_margin) / self.smoothing), 1 / self.smoothing
-
-
-def _short(data: Any) -> str:
-    return f"an array of shape {np.shape(data)}" if isinstance(data, np.ndarray) else f"a {type(data).__name__}"

@@ -66,12 +66,8 @@ class SmoothSum(ABC):
         """The Hessian at x of the losses after the first `since`."""
 
 
-class LossSum(SmoothSum):
-    """A sum of losses that grows round by round."""
-
-    @abstractmethod
-    def add(self, rows: FloatArray) -> None:
-        """Add the losses of these hull rows (see `hull_rows`)."""
+class ArrayState:
+    """A memory whose state is made of arrays and counts."""
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on. PRIVATE."""
@@ -81,6 +77,14 @@ class LossSum(SmoothSum):
         """Continue from `state_dict`."""
         for name, value in state.items():
             setattr(self, name, int(value) if np.ndim(value) == 0 else np.copy(value))
+
+
+class LossSum(SmoothSum, ArrayState):
+    """A sum of losses that grows round by round."""
+
+    @abstractmethod
+    def add(self, rows: FloatArray) -> None:
+        """Add the losses of these hull rows (see `hull_rows`)."""
 
 
 class CompensatedSum(LossSum):

@@ -82,17 +82,13 @@ class PerturbedObjective:
 
     def at(self, x: FloatArray) -> Trial:
         """Everything about an interior point; its certificate may be infinite."""
-        of_losses, rounding = self.losses.gradient(x)
-        gradient, error = self.gradient(x, of_losses, rounding)
-        return Trial(x, of_losses, gradient, self.distance(x, gradient, error))
-
-    def gradient(self, x: FloatArray, of_losses: FloatArray, error: float) -> tuple[FloatArray, float]:
-        """The gradient from that of the losses, and a bound on the rounding error of all but the barrier."""
+        of_losses, error = self.losses.gradient(x)
         parts = [of_losses, self.ridge * x, self.noise]
         if self.barrier is not None:
             parts.append(self.weight * self.barrier.gradient(x))
-        total = np.add.reduce(parts)
-        return total, error + 4 * UNIT * sum(float(np.linalg.norm(part)) for part in parts)
+        gradient = np.add.reduce(parts)
+        rounding = error + 4 * UNIT * sum(float(np.linalg.norm(part)) for part in parts)  # of all but the barrier
+        return Trial(x, of_losses, gradient, self.distance(x, gradient, rounding))
 
     def distance(self, x: FloatArray, gradient: FloatArray, error: float) -> float:
         """A proved bound on the distance from x to the minimiser (infinite if there is none)."""
@@ -149,7 +145,7 @@ def attainable_accuracy(
     radius = (lipschitz * rounds + noise) / ridge if domain is None else domain.radius
     if reach is None or domain is not None:
         reach = radius if domain is None else radius + float(np.linalg.norm(domain.centre))
-    push = largest_push(rounds, lipschitz, ridge, noise, min(radius, reach))
+    push = lipschitz * rounds + ridge * min(radius, reach) + noise  # of all together, against the barrier
     error = np.sqrt(dimension) * (SUM_ERROR + 8 * UNIT) * lipschitz * rounds
     error += np.sqrt(dimension) * smoothness * rounds * (dimension + 4) * UNIT * reach + 12 * UNIT * push
     total = (error + (ridge + smoothness * rounds) * UNIT * reach) / ridge
@@ -157,11 +153,6 @@ def attainable_accuracy(
         moved = (dimension + 8) * UNIT * reach
         total += moved * np.sqrt(weight / ridge) * domain.barrier_stiffness(push / weight)
     return float(4 * total + 1e-14 * reach)
-
-
-def largest_push(rounds: int, lipschitz: float, ridge: float, noise: float, radius: float) -> float:
-    """How hard losses, ridge and noise together can push against the barrier."""
-    return lipschitz * rounds + ridge * radius + noise
 
 
 # More than self-concordance ever needs from where these searches start; nothing here runs without an end.

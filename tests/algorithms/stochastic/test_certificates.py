@@ -95,7 +95,7 @@ def test_sampling_errors_stay_below_what_deviations_say():
     weights = np.diff(np.arange(steps + 1.0) ** plan.power)
     errors = np.cumsum(weights[:, None] * signs, axis=1)
     measured = np.sqrt(np.mean(np.sum(errors**2, axis=2), axis=0))
-    ratio = measured / plan.errors.sampling[:steps]
+    ratio = measured / plan.conversion.errors.sampling[:steps]
     assert ratio.min() > 0.9
     assert ratio.max() < 1.1  # the declared variance is attained: less would be false
 
@@ -313,7 +313,7 @@ def test_a_regulariser_needs_no_noise():
     plain = calibrated(60, initial=start, numerics="float", batch=1)
     assert (plan.lipschitz, plan.smoothness) == (plain.lipschitz, plain.smoothness)
     assert plan.conversion.slope == pytest.approx(plain.lipschitz + 2.0)
-    assert np.all(plan.errors.sizes > plain.errors.sizes)
+    assert np.all(plan.conversion.errors.sizes > plain.conversion.errors.sizes)
     learner = plan.start(Randomness.replayable(0))
     learner._sums._noise = np.zeros
     seen = []

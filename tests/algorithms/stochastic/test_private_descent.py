@@ -121,7 +121,7 @@ def test_calibration_meets_the_target_and_wastes_nothing():
     for records, epsilon, relation in ((100, 0.3, "replace"), (5000, 1.0, "zero-out"), (10**6, 8.0, "replace")):
         plan = planned(records=records, epsilon=epsilon, relation=relation)
         assert 0.9999 * epsilon <= plan.guarantee.epsilon() <= epsilon
-        assert plan.eta <= 1 / (4 * plan.smoothness)
+        assert plan.eta <= 1 / (4 * descent.smoothness(plan.scores))
         more = replace(plan, mu=plan.mu * 1.01)
         assert more.guarantee.epsilon() > epsilon
     assert planned(records=10**10).units * 10**10 < 2**53

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InvalidInput
-from tacit.losses.loss import Loss, RowLoss
+from tacit.losses.loss import RowLoss, playable
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex, Problem
 from tacit.runtime.learner import Learner
@@ -34,15 +33,6 @@ class ConvexPlan(Plan):
         """Always the centre: no point is farther from it than the radius."""
         return self.rounds * self.problem.lipschitz * self.problem.domain.radius
 
-    def playable_loss(self) -> Loss:
-        """Give the loss itself; constants alone are enough to plan but not to play."""
-        if not isinstance(self.problem.loss, Loss):
-            raise InvalidInput(
-                f"{self.algorithm} cannot start from {self.problem.loss!r}: it has constants only. "
-                "Give the problem a loss, for example tacit.losses.LogisticLoss()."
-            )
-        return self.problem.loss
-
 
 class ConvexLearner(Learner):
     """Checks feedback once and plays arrays of rounds.
@@ -55,7 +45,7 @@ class ConvexLearner(Learner):
 
     def __init__(self, plan: ConvexPlan, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        self._loss = plan.playable_loss()
+        self._loss = playable(plan.problem.loss, plan.algorithm)
         self._domain = plan.problem.domain
 
     def _decision(self) -> FloatArray:

@@ -17,7 +17,7 @@ the noise move points: what both cost is part of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from math import ceil, isfinite, sqrt
 from typing import Any, ClassVar
 
@@ -111,20 +111,20 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         check_flag("PrivateFTRL", "projected", self.projected)
         if self.projected:
             projectable(self.problem)
-        else:
-            self._check_free()
+        elif self.problem.proper or self.streams == 2 or self.adversary != "oblivious":
+            raise PrivacyError(
+                "PrivateFTRL leaves out the projection only in one stream, for losses fixed in advance and a problem "
+                "with proper=False."
+            )
         if self.batch > 1 and self.problem.delay:
             raise PrivacyError(
                 "PrivateFTRL in batches takes no delay: take batch=1, which promises no limit on switches."
             )
-        if self.streams == 2:
-            _check_two_streams(self.problem, self.mechanism, self.adversary)
-
-    def _check_free(self) -> None:
-        if self.problem.proper or self.streams == 2 or self.adversary != "oblivious":
+        fixed = self.adversary == "oblivious" and isfinite(self.problem.smoothness)
+        if self.streams == 2 and not (fixed and _steady(self.mechanism)):
             raise PrivacyError(
-                "PrivateFTRL leaves out the projection only in one stream, for losses fixed in advance and a problem "
-                "with proper=False."
+                "PrivateFTRL with streams=2 is for smooth losses fixed in advance and Gaussian noise that never falls "
+                "(Buffered): take streams=1."
             )
 
     @property
@@ -169,11 +169,8 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     def regret_bound(self) -> RegretBound:
         """R^2/(2 eta) + (eta/2) V + eta^2 W: V holds G^2 T and what the noise adds, W what it adds at second order."""
         value = self._terms.at(self.eta)
-        assumptions = ["expectation over the noise"]
-        if "adaptive" in self.certified_against:
-            assumptions.insert(0, "adaptive adversary allowed")
-        else:
-            assumptions.insert(0, "oblivious adversary")
+        against = "adaptive adversary allowed" if "adaptive" in self.certified_against else "oblivious adversary"
+        assumptions = [against, "expectation over the noise"]
         if not self.projected:
             formula = "R^2/(2 eta) + eta G^2 T/2 + (beta eta^2/2) c sum_t std_t^2"
             assumptions.append("comparators in the domain, decisions anywhere")
@@ -285,8 +282,24 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
     ) -> PrivateFTRL:
         check_choice("PrivateFTRL.calibrate", "rate", rate, RATES[:2])
         rounds = problem.horizon or 1
-        least = fewest_rounds(rounds, target.max_switches)
-        make = partial(cls._in_batches, problem, target, rate, mechanism, eta, streams)
+        # The smallest batch with which a limit on switches is kept.
+        least = 1 if target.max_switches is None else min(rounds, ceil(rounds / (target.max_switches + 1)))
+        # A bound for losses fixed in advance holds for each draw of independent ones.
+        against = "oblivious" if target.adversary == "stochastic" else target.adversary
+        projected = problem.proper or against != "oblivious"
+
+        def make(size: int) -> PrivateFTRL:
+            """The plan of smallest certified regret with batches of this size."""
+            sums, privacy = private_sum(tosses(rounds, size), target, mechanism, batch=size)
+            contract = separated(target, sums)
+            plain = cls(problem, 1.0, sums, privacy, against, projected=projected, batch=size, **contract)
+            if rate == "practical":
+                return _practical(plain, streams, eta)
+            # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
+            chosen = "certified" if eta is None else "given"
+            made = [replace(form, eta=eta or form._terms.best_rate, rate=chosen) for form in _forms(plain, streams)]
+            return min(made, key=lambda plan: plan.regret_bound.searched)
+
         if batch is not None:
             if check_integer("PrivateFTRL.calibrate", "batch", batch, at_most=rounds) < least:
                 raise invalid("PrivateFTRL.calibrate", "batch", f"at least {least} for so few switches", batch)
@@ -296,31 +309,6 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         most = min(rounds, LARGEST_SUMMED)
         found = best_batch(most, lambda size: ((plan := make(size)).regret_bound.searched, plan), first=least)
         return found[1] if found else make(least)
-
-    @classmethod
-    def _in_batches(
-        cls,
-        problem: Convex,
-        target: Target,
-        rate: str,
-        mechanism: RunningSum | None,
-        eta: float | None,
-        streams: int | None,
-        batch: int,
-    ) -> PrivateFTRL:
-        """The plan of smallest certified regret with batches of this size."""
-        sums, privacy = private_sum(tosses(problem.horizon or 1, batch), target, mechanism, batch=batch)
-        contract = separated(target, sums)
-        # A bound for losses fixed in advance holds for each draw of independent ones.
-        against = "oblivious" if target.adversary == "stochastic" else target.adversary
-        projected = problem.proper or against != "oblivious"
-        plain = cls(problem, 1.0, sums, privacy, against, projected=projected, batch=batch, **contract)
-        if rate == "practical":
-            return _practical(plain, streams, eta)
-        # Any rate is as private; the bound of another one is larger, but on benign losses it may do better.
-        chosen = "certified" if eta is None else "given"
-        made = [replace(form, eta=eta or form._terms.best_rate, rate=chosen) for form in _forms(plain, streams)]
-        return min(made, key=lambda plan: plan.regret_bound.searched)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of few rounds at the plan's own privacy."""
@@ -473,11 +461,6 @@ class TwoStreamsLearner(PrivateFTRLLearner):
         self._move(self._point(self._played_sums.add(gradient)))
 
 
-def fewest_rounds(rounds: int, max_switches: int | None) -> int:
-    """The smallest batch with which a limit on switches is kept."""
-    return 1 if max_switches is None else min(rounds, ceil(rounds / (max_switches + 1)))
-
-
 def projectable(problem: Convex) -> ProjectableSet:
     """The domain, if it can be projected onto."""
     if not isinstance(problem.domain, ProjectableSet):
@@ -488,14 +471,6 @@ def projectable(problem: Convex) -> ProjectableSet:
 def _steady(mechanism: RunningSum) -> bool:
     """Whether the noise may be coupled as a sum of independent increments."""
     return mechanism.noise == "gaussian" and mechanism.steady
-
-
-def _check_two_streams(problem: Convex, mechanism: RunningSum, adversary: str) -> None:
-    if adversary != "oblivious" or not _steady(mechanism) or not isfinite(problem.smoothness):
-        raise PrivacyError(
-            "PrivateFTRL with streams=2 is for smooth losses fixed in advance and Gaussian noise that never falls "
-            "(Buffered): take streams=1."
-        )
 
 
 def _forms(plain: PrivateFTRL, streams: int | None) -> list[PrivateFTRL]:

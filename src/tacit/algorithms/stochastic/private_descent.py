@@ -114,11 +114,6 @@ class PrivateDescent(FinalModelPlan):
         """Numbers in a row of features."""
         return self.problem.domain.dimension // self.scores
 
-    @property
-    def smoothness(self) -> float:
-        """L, for rows of norm 1."""
-        return smoothness(self.scores)
-
     @cached_property
     def units(self) -> int:
         """U: steps in the largest gradient of a record, so that T passes are mu-Gaussian and sums are exact."""
@@ -164,7 +159,7 @@ class PrivateDescent(FinalModelPlan):
         eta, steps, q = self.eta, self.steps, 1 / self.residual_units
         off = sqrt(self.problem.domain.dimension) * self.deviation / self.problem.records + q
         value = radius**2 / (eta * steps * (steps + 1))
-        value += eta * (2 * steps + 1) * off**2 / (6 * (1 - 2 * eta * self.smoothness))
+        value += eta * (2 * steps + 1) * off**2 / (6 * (1 - 2 * eta * smoothness(self.scores)))
         value += 4 * q * (1 + log(1 / q))
         return RegretBound(
             value * ROUND_UP,

@@ -213,7 +213,7 @@ def test_each_chain_moves_by_coins_of_its_own():
     plan = lazy(made, rate=1.0, regularisation=1.0, force=0.3, clip=0.1, reference_force=0.4, batch=1)
     learner, seen = plan.start(Randomness.replayable(1)), []
     for _ in range(rounds):
-        seen.append((float(learner.play()[0]), float(learner.reference[0])))
+        seen.append((float(learner.play()[0]), float(learner._chains.state_dict()["reference"][0])))
         learner.observe(np.zeros(1))
     moved, beside = (np.diff(seen, axis=0) != 0).T
     for happened, chance in ((moved, 1 - 0.7 * np.exp(-0.1)), (beside, 0.4), (beside[moved], 0.4)):

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import erfc, expm1, inf, log1p, sqrt
+from math import erfc, expm1, inf, log, log1p, sqrt
 
 import numpy as np
 from scipy.special import bdtrc, gammaincc, gammaln, ndtri
@@ -25,12 +25,12 @@ from scipy.special import bdtrc, gammaincc, gammaln, ndtri
 from tacit.accounting.curves import Curve
 from tacit.accounting.guarantee import Relation
 from tacit.accounting.lazy import LazyChain
-from tacit.algorithms.convex.ctrl.coupled import RENEWAL, barrier_domain, barrier_weight
+from tacit.algorithms.convex.ctrl.coupled import RENEWAL, barrier_domain
 from tacit.losses.loss import LinkLoss
 from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
 from tacit.solvers.loss_sums import UNIT
-from tacit.solvers.minimum import attainable_accuracy, largest_push, truncated_norm
+from tacit.solvers.minimum import attainable_accuracy, truncated_norm
 from tacit.validation import FloatArray, check_integer, check_number
 
 
@@ -193,8 +193,13 @@ class Facts:
 
     @cached_property
     def weight(self) -> float:
-        """The weight of the barrier."""
-        return barrier_weight(self.domain, self.lipschitz, self.rounds)
+        """The weight with which the barrier adds at most G D on the domain shrunk by 1/T around its centre.
+
+        There a self-concordant barrier of parameter nu exceeds its value at the centre by at most nu ln T.
+        """
+        barrier = self.domain.hull_barrier
+        grown = barrier.value(np.zeros(self.dimension)) + barrier.parameter * max(1.0, log(self.rounds))
+        return self.lipschitz * self.domain.diameter / grown
 
     @cached_property
     def longest_noise(self) -> float:
@@ -205,6 +210,19 @@ class Facts:
     def chi(self) -> float:
         """The mean norm of a standard Gaussian vector."""
         return chi_mean(self.dimension)
+
+    def accuracy(self, ridge: float, sigma: float) -> float:
+        """The distance from the exact minimiser, with noise of at most this deviation, that float64 certifies."""
+        return attainable_accuracy(
+            rounds=self.rounds,
+            dimension=self.dimension,
+            lipschitz=self.lipschitz,
+            smoothness=self.smoothness,
+            ridge=ridge,
+            noise=sigma * self.longest_noise,
+            domain=self.domain,
+            weight=self.weight,
+        )
 
     def log_growth(self, eta: float) -> float:
         """The most by which one round moves the log determinant."""
@@ -245,17 +263,7 @@ class Certificate:
     @cached_property
     def accuracy(self) -> float:
         """tau: the certified distance of every draw from the exact minimiser, which float64 reaches."""
-        facts = self.facts
-        return attainable_accuracy(
-            rounds=facts.rounds,
-            dimension=facts.dimension,
-            lipschitz=facts.lipschitz,
-            smoothness=facts.smoothness,
-            ridge=1 / self.eta,
-            noise=self.sigma * facts.longest_noise,
-            domain=facts.domain,
-            weight=facts.weight,
-        )
+        return self.facts.accuracy(1 / self.eta, self.sigma)
 
     @property
     def longest_hold(self) -> float:
@@ -290,9 +298,7 @@ class Certificate:
     def largest_curvature(self) -> float:
         """H: a bound on the norm of the objective's Hessian wherever a coin looks at it."""
         facts = self.facts
-        push = largest_push(
-            facts.rounds, facts.lipschitz, 1 / self.eta, self.sigma * facts.longest_noise, facts.domain.radius
-        )
+        push = facts.lipschitz * facts.rounds + 1 / self.eta * facts.domain.radius + self.sigma * facts.longest_noise
         bend = facts.weight * facts.domain.barrier_stiffness(push / facts.weight) ** 2
         # At the minimiser that was found, not at the exact one.
         bend /= (1 - min(self.local_distance, 0.5)) ** 2

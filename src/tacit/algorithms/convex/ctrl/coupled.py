@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from math import log, log1p
+from math import log1p
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,7 @@ from tacit.errors import PrivacyError
 from tacit.losses.loss import CONSTRUCTED, LinearLoss, LinkLoss, Loss, QuadraticLoss, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
-from tacit.solvers.loss_sums import hull_rows, loss_sum
+from tacit.solvers.loss_sums import ArrayState, hull_rows, loss_sum
 from tacit.solvers.minimum import perturbed_minimum, truncated_normal
 from tacit.validation import FloatArray
 
@@ -172,7 +172,7 @@ def barrier_domain(problem: Convex, algorithm: str) -> BarrierSet:
 
 
 def refuse_unconstructed(problem: Convex, algorithm: str) -> None:
-    """Refuse losses whose convexity and smoothness do not hold by construction."""
+    """Refuse losses whose convexity and smoothness do not hold by construction, and domains without a barrier."""
     if problem.loss.family not in CONSTRUCTED or not problem.smoothness < np.inf:
         # Minimising <clipped gradient at the decision, x> in its place would be private, but the linear losses would
         # then depend on the noise that is held, and nothing bounds the regret.
@@ -182,15 +182,7 @@ def refuse_unconstructed(problem: Convex, algorithm: str) -> None:
             "PrivateFTRL, which clips gradients."
         )
     refuse_unchecked(problem.loss, algorithm)
-
-
-def barrier_weight(domain: BarrierSet, lipschitz: float, rounds: int) -> float:
-    """The weight with which the barrier adds at most G D on the domain shrunk by 1/T around its centre.
-
-    There a self-concordant barrier of parameter nu exceeds its value at the centre by at most nu ln T.
-    """
-    at_centre = domain.hull_barrier.value(np.zeros(domain.hull_dimension))
-    return lipschitz * domain.diameter / (at_centre + domain.barrier.parameter * max(1.0, log(rounds)))
+    barrier_domain(problem, algorithm)
 
 
 @dataclass(frozen=True)
@@ -222,7 +214,7 @@ class Coins:
         )  # fmt: skip
 
 
-class Held(ABC):
+class Held(ABC, ArrayState):
     """A held point x with the gradient of the objective at it. Its memory is private."""
 
     def __init__(self, dimension: int, loss: Any) -> None:
@@ -236,8 +228,8 @@ class Held(ABC):
         self._gradient = gradient
         self.renew(curvature)
 
-    def renew(self, curvature: FloatArray) -> None:  # noqa: B027 (nothing to do without determinants)
-        """The curvature of the objective at what is held, summed anew."""
+    def renew(self, curvature: FloatArray) -> None:
+        """The curvature of the objective at what is held, summed anew: nothing to do without determinants."""
 
     @abstractmethod
     def scan(self, rows: FloatArray, coins: Coins) -> int:
@@ -253,15 +245,6 @@ class Held(ABC):
         change = np.add.reduce((2 * before + gradients) * gradients, axis=1)
         size = np.add.reduce(before * before, axis=1)
         return coins.drop * size - coins.precision * change - coins.spread, path
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on. PRIVATE."""
-        return {name: np.array(value, order="K") for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict`."""
-        for name, value in state.items():
-            setattr(self, name, np.array(value, order="K"))
 
 
 def _first_ring(log_ratios: FloatArray, coins: Coins) -> int:

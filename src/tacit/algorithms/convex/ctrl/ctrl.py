@@ -98,7 +98,6 @@ class CTRL(ConvexPlan, PrivatePlan):
         if self.max_switches is not None:
             check_integer("CTRL", "max_switches", self.max_switches)
         refuse_unconstructed(self.problem, "CTRL")
-        barrier_domain(self.problem, "CTRL")
         if self.problem.horizon is not None and not self.certificate.representable:
             raise PrivacyError(
                 f"CTRL cannot certify its coins in float64 at eta={self.eta:g} and sigma={self.sigma:g} on this "
@@ -150,7 +149,6 @@ class CTRL(ConvexPlan, PrivatePlan):
     @classmethod
     def _calibrate(cls, problem: Convex, target: Target, *, calibration: str = "numerical") -> CTRL:
         refuse_unconstructed(problem, "CTRL")
-        barrier_domain(problem, "CTRL")
         if target.delta <= 0:
             raise PrivacyError("CTRL has Gaussian noise and needs delta > 0.")
         if target.max_switches == 0:

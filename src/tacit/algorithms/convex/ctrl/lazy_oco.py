@@ -28,13 +28,7 @@ from tacit.accounting.guarantee import REPLACE, Guarantee
 from tacit.accounting.rounding import rounded_up
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
 from tacit.algorithms.convex.ctrl.certificate import Facts, overrun
-from tacit.algorithms.convex.ctrl.coupled import (
-    Coins,
-    CoupledLearner,
-    barrier_domain,
-    barrier_weight,
-    refuse_unconstructed,
-)
+from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
 from tacit.errors import PrivacyError
 from tacit.losses.loss import RowLoss
 from tacit.noise.randomness import Randomness
@@ -42,7 +36,6 @@ from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
 from tacit.runtime.rate_search import tosses
 from tacit.runtime.target import RegretBound, Target
-from tacit.solvers.minimum import attainable_accuracy, truncated_norm
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.
@@ -118,7 +111,6 @@ class LazyOCO(ConvexPlan):
         if self.eta != float("inf"):
             check_positive("LazyOCO", "eta", self.eta)
         refuse_unconstructed(self.problem, "LazyOCO")
-        barrier_domain(self.problem, "LazyOCO")
         if self.grows and not self.problem.strong_convexity > 0:
             raise PrivacyError("LazyOCO without a regulariser (eta infinite) needs strongly convex losses.")
 
@@ -215,7 +207,6 @@ class LazyOCO(ConvexPlan):
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None
         refuse_unconstructed(problem, "LazyOCO")
-        barrier_domain(problem, "LazyOCO")
         g, rounds = problem.lipschitz, problem.horizon or 1
 
         def fitted(eta: float) -> LazyOCO | None:
@@ -300,31 +291,21 @@ class LazyOCOLearner(CoupledLearner):
     plan: LazyOCO
 
     def __init__(self, plan: LazyOCO, randomness: Randomness) -> None:
-        problem, rounds = plan.problem, plan.rounds
-        domain = barrier_domain(problem, "LazyOCO")
-        weight, d = barrier_weight(domain, problem.lipschitz, rounds), domain.hull_dimension
-        accuracy = attainable_accuracy(
-            rounds=rounds,
-            dimension=d,
-            lipschitz=problem.lipschitz,
-            smoothness=problem.smoothness,
-            ridge=problem.strong_convexity if plan.grows else 1 / plan.eta,
-            noise=plan.sigma * (sqrt(rounds) if plan.grows else 1.0) * truncated_norm(d),
-            domain=domain,
-            weight=weight,
-        )
+        facts, curvature = Facts(plan.problem, REPLACE, 1), plan.problem.strong_convexity
+        growth = sqrt(plan.rounds) if plan.grows else 1.0
         super().__init__(
             plan,
             randomness,
             ridge=0.0 if plan.grows else 1 / plan.eta,
-            weight=weight,
-            accuracy=accuracy,
+            weight=facts.weight,
+            accuracy=facts.accuracy(curvature if plan.grows else 1 / plan.eta, plan.sigma * growth),
             blur=0.0,
             limit=plan.max_switches,
         )
         if plan.grows:
             # No losses and no noise yet: the barrier alone, held at the centre.
-            self._hold(domain.from_hull(np.zeros(d)), np.zeros(d), np.zeros(d))
+            origin = np.zeros(facts.dimension)
+            self._hold(self._set.from_hull(origin), origin, origin)
         else:
             self._draw()
 

@@ -125,7 +125,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         loss = self.problem.loss
         if not self.smoothing or not isinstance(loss, KinkedLoss):
             return self.problem
-        return replace(self.problem, loss=RoundedKink.of(loss, self.smoothing))
+        return replace(self.problem, loss=RoundedKink(loss.data_norm, loss, self.smoothing))
 
     @property
     def decisions(self) -> int:
@@ -266,11 +266,6 @@ class L2PConvexLearner(ConvexLearner):
         if plan.reference_force == 0:  # the reference stands at the centre for ever
             self._chains.load_state_dict({**self._chains.state_dict(), "reference": problem.domain.centre})
         self._action = self._chains.decision
-
-    @property
-    def reference(self) -> FloatArray | None:
-        """A copy of the point of the second chain (None: there is one chain). PRIVATE: no guarantee covers it."""
-        return None if self._chains is None else np.array(self._chains.state_dict()["reference"])
 
     def _consistent(self) -> bool:
         return self._measure.count == self._round

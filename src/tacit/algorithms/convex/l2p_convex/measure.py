@@ -90,7 +90,7 @@ class IntervalMeasure(GibbsMeasure):
 
     def __init__(self, problem: Convex, loss: RowLoss, rate: float, regularisation: float) -> None:
         super().__init__(problem, loss, rate, regularisation)
-        low, high = interval_ends(problem.domain)
+        low, high = (float(problem.domain.minimize_linear([sign])[0]) for sign in (1.0, -1.0))
         self._nodes = np.linspace(low, high, interval_nodes(problem, rate, regularisation) + 1)
         self._steepest = interval_steepness(problem, rate, regularisation)
         self._sums = np.zeros(len(self._nodes))
@@ -173,11 +173,6 @@ def rounded_count(count: int) -> int:
         return count
     unit = 1 << (count.bit_length() - 4)
     return -(-count // unit) * unit
-
-
-def interval_ends(domain: ConvexSet) -> tuple[float, float]:
-    """The ends of a one-dimensional set."""
-    return float(domain.minimize_linear([1.0])[0]), float(domain.minimize_linear([-1.0])[0])
 
 
 def interval_steepness(problem: Convex, rate: float, regularisation: float) -> float:

@@ -188,14 +188,11 @@ class _BoxKernel:
     """What a step needs of a box; proposals are truncated normals, coordinate by coordinate."""
 
     def __init__(self, box: Box) -> None:
-        self._low, self._high = box.low, box.high
+        self._low, self._high, self.project = box.low, box.high, box.nearest
         self._inside = np.ones(TOGETHER, dtype=bool)
 
     def uniform(self, generator: np.random.Generator) -> FloatArray:
         return np.asarray(self._low + (self._high - self._low) * generator.random(self._low.size))
-
-    def project(self, point: FloatArray) -> FloatArray:
-        return np.minimum(np.maximum(point, self._low), self._high)
 
     def propose(self, mean: FloatArray, scale: float, generator: np.random.Generator) -> tuple[FloatArray, BoolArray]:
         shape = (TOGETHER, self._low.size)

@@ -129,11 +129,10 @@ def release_curve(
 
 def composed(curves: Iterable[GaussianAlternatives | Gaussian]) -> GaussianAlternatives:
     """The composition of releases and Gaussian mechanisms: offsets add, alternatives multiply."""
-    return reduce(_product, (_as_alternatives(curve) for curve in curves))
-
-
-def _as_alternatives(curve: GaussianAlternatives | Gaussian) -> GaussianAlternatives:
-    return curve if isinstance(curve, GaussianAlternatives) else GaussianAlternatives(0.0, (curve.mu,), (1,))
+    return reduce(
+        _product,
+        (GaussianAlternatives(0.0, (curve.mu,), (1,)) if isinstance(curve, Gaussian) else curve for curve in curves),
+    )
 
 
 def _product(first: GaussianAlternatives, second: GaussianAlternatives) -> GaussianAlternatives:
@@ -202,7 +201,7 @@ class LinkedReleases(Curve):
 
     def merged(self, others: Sequence[Curve]) -> Curve | None:
         linked = [other for other in others if isinstance(other, LinkedReleases)]
-        if len(linked) == len(others) and all(other._one == self._one for other in linked):
+        if len(linked) == len(others) and all(replace(other, releases=self.releases) == self for other in linked):
             return replace(self, releases=self.releases + sum(other.releases for other in linked))
         mus = [other.mu for other in others if isinstance(other, Gaussian)]
         if len(mus) == len(others):  # a Gaussian release beside these is as if their cover were that much thinner
@@ -216,10 +215,6 @@ class LinkedReleases(Curve):
     def _quiet(self) -> bool:
         """Whether the losses have room on a grid."""
         return max(self.move, self.protection) * sqrt(self.releases) <= _LOUDEST
-
-    @property
-    def _one(self) -> LinkedReleases:
-        return replace(self, releases=1)
 
     def delta(self, epsilon: float) -> float:
         known = self.apart.delta(epsilon)

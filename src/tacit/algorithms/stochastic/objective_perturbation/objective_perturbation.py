@@ -182,7 +182,10 @@ class ObjectivePerturbation(FinalModelPlan):
     def regret_bound(self) -> RegretBound:
         """The excess risk: (lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + the protection's share."""
         steep = self.problem.loss.constants(None).lipschitz
-        value = excess_risk(self.problem, self.regularisation, self._square_noise)
+        domain, ridge = self.problem.domain, self.regularisation
+        d, radius = domain.dimension, largest_norm(domain)
+        square_noise = self.noise_scale**2 * (d * (d + 1) if self.pure else d) * ROUND_UP  # E|Z|^2
+        value = (ridge * radius**2 / 2 + square_noise / ridge) / self.problem.records + 2 * steep**2 / ridge
         value += steep * (self.noise.cover + 2 * (1 - SHRUNK) * self.noise.reach)  # rows are shrunk a little
         formula = "(lambda R^2/2 + E|Z|^2/lambda)/n + 2 G^2/lambda + G E|protection|"
         return RegretBound(
@@ -192,12 +195,6 @@ class ObjectivePerturbation(FinalModelPlan):
     @property
     def trivial_regret(self) -> float:
         return self.problem.loss.constants(None).lipschitz * self.problem.domain.diameter
-
-    @property
-    def _square_noise(self) -> float:
-        """E|Z|^2."""
-        dimension = self.problem.domain.dimension
-        return self.noise_scale**2 * (dimension * (dimension + 1) if self.pure else dimension) * ROUND_UP
 
     @classmethod
     def _calibrate(
@@ -302,12 +299,6 @@ class ObjectivePerturbationLearner(FinalModelLearner):
         return features
 
 
-def excess_risk(problem: Stochastic, ridge: float, square_noise: float) -> float:
-    """The bound of the module's docstring."""
-    steep, radius = problem.loss.constants(None).lipschitz, largest_norm(problem.domain)
-    return (ridge * radius**2 / 2 + square_noise / ridge) / problem.records + 2 * steep**2 / ridge
-
-
 def _regulariser(rule: float | str, problem: Stochastic, sigma: float, epsilon: float, pure: bool) -> float:
     """lambda; both rules grow with sigma, so that more noise is always more private."""
     constants = problem.loss.constants(None)
@@ -365,9 +356,16 @@ def largest_model(problem: Stochastic, ridge: float, sigma: float, pure: bool) -
 
 
 def largest_noise(problem: Stochastic, sigma: float, pure: bool) -> float:
-    """The largest norm of Z."""
+    """The largest norm of Z; with density exp(-|z|), the largest one that float64 samplers produce: it is not cut off.
+
+    There the norm is a Gamma(d) variable: in one dimension an exponential clock below 7.7 + 53 ln 2, in more
+    b (1 + N/sqrt(9 b))^3 with b = d - 1/3 and a normal number N, which the ziggurat keeps below 14.
+    """
     d = problem.domain.dimension
-    return sigma * (longest_exponential(d) if pure else truncated_norm(d))
+    if not pure:
+        return sigma * truncated_norm(d)
+    base = d - 1 / 3
+    return sigma * float(base * (1 + 14 / sqrt(9 * base)) ** 3 if d > 1 else 45.0)
 
 
 def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) -> float:
@@ -383,15 +381,3 @@ def least_accuracy(problem: Stochastic, ridge: float, sigma: float, pure: bool) 
         domain=None,
         reach=largest_model(problem, ridge, sigma, pure),
     )
-
-
-def longest_exponential(dimension: int) -> float:
-    """The largest norm of noise with density exp(-|z|) that float64 samplers produce: pure noise is not cut off.
-
-    Its norm is a Gamma(d) variable: in one dimension an exponential clock below 7.7 + 53 ln 2, in more
-    b (1 + N/sqrt(9 b))^3 with b = d - 1/3 and a normal number N, which the ziggurat keeps below 14.
-    """
-    if dimension == 1:
-        return 45.0
-    base = dimension - 1 / 3
-    return float(base * (1 + 14 / sqrt(9 * base)) ** 3)

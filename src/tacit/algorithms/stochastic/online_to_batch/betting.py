@@ -123,7 +123,7 @@ class ConfidentBetting(OnlineLearner):
 
     def risk_within(self, distance: float, conversion: Conversion) -> float:
         """The bound of the module's docstring, or infinity if the penalties are not those of the conversion."""
-        if not conversion.always_bounded:
+        if conversion.plan.norm.power != 2.0 or conversion.plan.mechanism.noise != "gaussian":
             return float("inf")
         largest = conversion.largest_errors(1 - self.confidence)
         sizes = gradient_sizes(conversion, largest)

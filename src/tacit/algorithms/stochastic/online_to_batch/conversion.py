@@ -13,7 +13,6 @@ docs/algorithms/online-to-batch.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
@@ -28,7 +27,6 @@ from tacit.losses.custom import parted
 from tacit.losses.loss import largest_norm
 from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import node_level
-from tacit.noise.running_sums.running_sum import Grid
 from tacit.validation import FloatArray
 
 if TYPE_CHECKING:
@@ -65,13 +63,6 @@ def growing_deviations(mechanism: RunningSum, scales: FloatArray) -> FloatArray:
     return np.asarray(np.sqrt(np.maximum(total_squares, squares) + 1e-14 * squares.max(initial=0.0)))
 
 
-def lattice_bias(mechanism: RunningSum, grid: Grid, growing: FloatArray, batch: int) -> FloatArray:
-    """By how much, in l2, a lattice moves each averaged sum: what records lose adds up, roundings of noise do not."""
-    spread = float(np.sqrt(grid.records.dimension))
-    rounded = grid.disturbance(mechanism) / batch
-    return np.asarray(spread * (grid.lost * np.cumsum(growing) + rounded * growing))
-
-
 @dataclass(frozen=True, eq=False)
 class Conversion:
     """The errors that follow from the public facts of a plan."""
@@ -84,14 +75,14 @@ class Conversion:
         return parted(self.plan.problem.loss)[1]
 
     @property
-    def extent(self) -> float:
-        """The largest |x| on the domain."""
-        return largest_norm(self.plan.problem.domain)
+    def steepness(self) -> float:
+        """The largest norm of the regulariser's gradient on the domain."""
+        return self.curvature * largest_norm(self.plan.problem.domain)
 
     @property
     def slope(self) -> float:
         """The largest norm of a gradient, the regulariser's included."""
-        return self.plan.lipschitz + self.curvature * self.extent
+        return self.plan.lipschitz + self.steepness
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -119,14 +110,14 @@ class Conversion:
         The last iterate's gradient is virtual: nobody draws it. What a lattice moves is no noise of mean 0: it counts
         among the noise for sizes and changes, and as a bias.
         """
-        steps, moved, missing = self.plan.mechanism.steps, self._moved, self._missing
+        moved, missing = self._moved, self._missing
         noise = self._size * self._deviations
         jumps = np.concatenate([[noise[0]], noise[1:] + noise[:-1]])
-        if self.plan.mechanism.steady and steps:
+        if self.plan.mechanism.steady:
             # A Toeplitz decoder has b_0 = 1 and falls, so the squares of its increments sum to at most 2.
-            fresh = self._size * self._scale * np.append(self._growing, self._growing[-1])
+            fresh = self._size * self.plan.unit_scale * np.append(self._growing, self._growing[-1])
             jumps = np.minimum(jumps, np.sqrt(2.0) * fresh)
-        changes = self.clips + self._norms(self.curvature * self.extent, self.curvature) + jumps + moved
+        changes = self.clips + self._norms(self.steepness, self.curvature) + jumps + moved
         changes[-1] += missing  # the virtual gradient makes up for what the last batch lacks
         return ConversionErrors(
             weights=self.weights,
@@ -137,28 +128,18 @@ class Conversion:
             bias=missing + float(np.sum(moved)),
         )
 
-    @property
-    def always_bounded(self) -> bool:
-        """Whether `largest_errors` is proved."""
-        return self.plan.norm.power == 2.0 and self.plan.mechanism.noise == "gaussian"
-
     def largest_errors(self, failure: float) -> FloatArray:
-        """What |error_t| exceeds at no t, except with probability `failure`."""
+        """What |error_t| exceeds at no t, except with probability `failure`: proved in l_2 with Gaussian noise."""
         count, d = self.weights.size, self.plan.problem.domain.dimension
         sampling = 2 * np.sqrt(2 * log(4 * count / failure) * np.cumsum(self.clips**2) / self.plan.batch)
         found = np.asarray(sampling + self._quantile(d, failure / (2 * count)) * self._deviations + self._moved)
-        if self.plan.mechanism.steps:
-            found[-2] += self._missing
+        found[-2] += self._missing
         return found
 
     def _quantile(self, dimension: int, tail: float) -> float:
         """What the norm of the noise, in units of its deviation, exceeds with probability at most `tail`."""
         level = log(1 / tail)
         return sqrt(dimension + 2 * sqrt(dimension * level) + 2 * level)
-
-    @property
-    def _scale(self) -> float:
-        return self.plan.grid.scale / self.plan.batch
 
     @property
     def _size(self) -> float:
@@ -178,23 +159,22 @@ class Conversion:
     @cached_property
     def _deviations(self) -> FloatArray:
         """Of one coordinate of the noise at each iterate; the last one has that of the step before."""
-        return self._with_last(lambda: growing_deviations(self.plan.mechanism, self._scale * self._growing))
+        found = growing_deviations(self.plan.mechanism, self.plan.unit_scale * self._growing)
+        return np.append(found, found[-1])
 
     @cached_property
     def _moved(self) -> FloatArray:
-        return self._with_last(
-            lambda: lattice_bias(self.plan.mechanism, self.plan.grid, self._growing, self.plan.batch)
-        )
-
-    def _with_last(self, steps: Callable[[], FloatArray]) -> FloatArray:
-        found = steps() if self.plan.mechanism.steps else np.zeros(1)
-        return np.append(found, found[-1]) if self.plan.mechanism.steps else found
+        """By how much, in l2, a lattice moves averaged sums: what records lose adds up, roundings of noise do not."""
+        grid, spread = self.plan.grid, sqrt(self.plan.problem.domain.dimension)
+        rounded = grid.disturbance(self.plan.mechanism) / self.plan.batch
+        found = spread * (grid.lost * np.cumsum(self._growing) + rounded * self._growing)
+        return np.append(found, found[-1])
 
     @property
     def _missing(self) -> float:
         """What a short last batch, which is divided by a whole one's size, takes from the sum."""
         short = (-self.plan.problem.records % self.plan.batch) / self.plan.batch
-        return short * float(self.clips[-2]) if self.plan.mechanism.steps else 0.0
+        return short * float(self.clips[-2])
 
     @cached_property
     def _sampling(self) -> FloatArray:

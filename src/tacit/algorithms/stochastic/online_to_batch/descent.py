@@ -70,6 +70,8 @@ class OnlineLearner(ABC):
 
     takes_average = False
     """Whether `observe` also wants the averaged iterate and its weight (strongly convex losses)."""
+    risk_formula = "(regret of the learner + radius * sum of the sampling errors and of the noise)/sum of the weights"
+    """The bound of `excess_risk` in words."""
 
     def __init__(self, domain: ProjectableSet, norm: Norm | None = None, initial: Initial = None) -> None:
         if not isinstance(domain, ProjectableSet):
@@ -139,11 +141,6 @@ class OnlineLearner(ABC):
         drift = float(np.sum(errors.sampling[:-1])) + float(np.sum(errors.noise[1:]))
         lost = self.reach * drift + (self.reach + self.diameter) * errors.bias
         return (regret + lost) / float(np.sum(errors.weights))
-
-    @property
-    def risk_formula(self) -> str:
-        """The bound of `excess_risk` in words."""
-        return "(regret of the learner + radius * sum of the sampling errors and of the noise)/sum of the weights"
 
     def state_dict(self) -> dict[str, Any]:
         """Every number, array and inner learner among the attributes; what else there is must not change."""
@@ -232,6 +229,7 @@ class StronglyConvex(OnlineLearner):
     """
 
     takes_average = True
+    risk_formula = "(sum |g_t|^2/(mu beta_{1:t}) + sum 2|error_t|^2/(beta_t mu))/sum of the weights"
 
     def __init__(self, domain: ProjectableSet, strong_convexity: float, initial: Initial = None) -> None:
         super().__init__(domain, initial=initial)
@@ -266,11 +264,6 @@ class StronglyConvex(OnlineLearner):
         regret = float(np.sum(sizes**2 / (mu * np.cumsum(weights))))
         lost = float(np.sum(2 * (errors.sampling**2 + errors.noise**2) / (mu * weights)))
         return (regret + lost + 2 * self.diameter * errors.bias) / float(np.sum(weights))
-
-    @property
-    def risk_formula(self) -> str:
-        """The bound of `excess_risk` in words."""
-        return "(sum |g_t|^2/(mu beta_{1:t}) + sum 2|error_t|^2/(beta_t mu))/sum of the weights"
 
     def _shown(self) -> str:
         return f"{self.domain!r}, strong_convexity={self.strong_convexity!r}"

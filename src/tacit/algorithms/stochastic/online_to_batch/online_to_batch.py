@@ -51,12 +51,11 @@ from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss, parted
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows
+from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows, playable
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
-from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Accumulator, SummedRecords
+from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
 from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, check_mechanism, lattice_grid
-from tacit.noise.source import Streams
 from tacit.problems import Problem, Stochastic
 from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan, sum_instances
@@ -64,7 +63,6 @@ from tacit.runtime.small_instances import SmallInstance, clipped_losses, few_rou
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import (
     FloatArray,
-    IntArray,
     check_choice,
     check_integer,
     check_level,
@@ -119,6 +117,7 @@ class OnlineToBatch(RunningSumPlan):
     _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every model of the pass, hence the final one"
+    _assumptions: ClassVar[tuple[str, ...]] = ("independent records", "a convex loss that keeps its constants")
     theorem: ClassVar[str] = (
         "private running sum of clipped gradient differences with predictable sensitivities "
         "(Zhang, Tran and Cutkosky 2022, Theorem 3); any loss, any data"
@@ -146,8 +145,15 @@ class OnlineToBatch(RunningSumPlan):
 
     @cached_property
     def grid(self) -> Grid:
-        """The numbers on which the sums work, per unit of C_t."""
-        return difference_grid(self.mechanism, self.privacy, self.records, self.numerics, self.lipschitz)
+        """The numbers on which the sums of differences per unit of C_t work; C_1 is the Lipschitz constant."""
+        mechanism, records, exact = self.mechanism, self.records, self.numerics == "exact"
+        if exact and records.batch <= LARGEST_SUMMED:
+            multiple = self.lipschitz * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes else 0.0
+            return lattice_grid(mechanism, self.privacy, records, growing=True, multiple=multiple)
+        gaussian = mechanism.noise == "gaussian"
+        moved = records.move("gaussian") * records.size if gaussian else float(records.sides * records.people)
+        scale = mechanism.scale(self.privacy, moved) * ROUND_UP
+        return Grid(records, 0, scale, mechanism.curve(self.privacy), IDEALIZED)
 
     @property
     def unit_scale(self) -> float:
@@ -164,11 +170,6 @@ class OnlineToBatch(RunningSumPlan):
     def conversion(self) -> Conversion:
         """The public facts from which the errors of the learner's gradients follow."""
         return Conversion(self)
-
-    @property
-    def errors(self) -> ConversionErrors:
-        """Bounds on what separates the learner's gradients from the true ones, at each iterate."""
-        return self.conversion.errors
 
     @property
     def diameter(self) -> float:
@@ -188,7 +189,7 @@ class OnlineToBatch(RunningSumPlan):
         if isinstance(learner, ConfidentBetting):
             return self.risk_within(learner.reach)
         assumptions = (*self._assumptions, *self.conversion.assumptions, "expectation over everything")
-        return RegretBound(learner.excess_risk(self.errors), learner.risk_formula, assumptions)
+        return RegretBound(learner.excess_risk(self.conversion.errors), learner.risk_formula, assumptions)
 
     def risk_within(self, distance: float) -> RegretBound:
         """Bound a single run's excess risk over models so far from the first one, for plans with a confidence."""
@@ -200,10 +201,6 @@ class OnlineToBatch(RunningSumPlan):
         formula = "(regret of the bettor + 2 r sum c_t)/sum of the weights, r the distance from the first model"
         within = f"against models within {distance:g} of the first one"
         return RegretBound(value, formula, (*self._assumptions, within), confidence=learner.confidence)
-
-    @property
-    def _assumptions(self) -> tuple[str, ...]:
-        return ("independent records", "a convex loss that keeps its constants")
 
     @property
     def expected_switches(self) -> float:
@@ -271,15 +268,12 @@ class OnlineToBatchLearner(Learner):
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
-        loss, self._curvature = parted(plan.problem.loss)
-        if not isinstance(loss, Loss):
-            raise InvalidInput(
-                f"OnlineToBatch cannot start from {plan.problem.loss!r}: it has constants only. Give the problem a "
-                "loss, for example tacit.losses.LogisticLoss()."
-            )
-        self._inner = copy.deepcopy(plan.learner)
-        self._sums = start_differences(plan.mechanism, plan.grid, plan.norm, randomness)
+        part, self._curvature = parted(plan.problem.loss)
+        loss = playable(part, "OnlineToBatch")
         self._differences = ClippedDifferences(loss, plan.problem.domain.dimension, plan.norm)
+        self._inner = copy.deepcopy(plan.learner)
+        unit = plan.norm.exponential_noise if plan.mechanism.noise == "laplace" else None
+        self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise", unit=unit)
         self._pending: list[Any] = []
         self._step = 0  # completed steps
         self._weight_sum = 1.0
@@ -294,10 +288,6 @@ class OnlineToBatchLearner(Learner):
         with self._looking("model"):
             self._close_last()
             return np.array(self._action)
-
-    def noise(self, count: int) -> FloatArray | IntArray:
-        """Draw `count` noises as the sums would have drawn them: for audits of their law."""
-        return self._sums.fresh(count)
 
     def release(self) -> FloatArray:
         """The newest model: every model of the pass is released already."""
@@ -316,7 +306,8 @@ class OnlineToBatchLearner(Learner):
         return packed, self._total(self._differences.stack([*self._pending, packed]))
 
     def _check_many(self, records: Any) -> Any:
-        return self._differences.pack_many(records) if not self.shows_decisions else list(records)
+        loss, dimension = parted(self.plan.problem.loss)[0], self.plan.problem.domain.dimension
+        return loss.pack(records, dimension, many=True) if isinstance(loss, RowLoss) else list(records)
 
     @np.errstate(all="ignore")
     def _absorb(self, checked: Any) -> None:
@@ -350,7 +341,8 @@ class OnlineToBatchLearner(Learner):
             part = rows[position : position + taken]
             last = self._round + taken == self.plan.problem.records
             if taken < size and (self._pending or not last):
-                self._pending.extend(self._differences.rows_of(part))
+                # Copied, so that they outlive the caller's array.
+                self._pending.extend(np.array(row) if isinstance(row, np.ndarray) else row for row in part)
                 part = self._differences.stack(self._pending)
             if len(part) == size or last:
                 self._advance(self._total(np.array(part)))
@@ -420,19 +412,15 @@ class Search:
     def best(self) -> OnlineToBatch:
         """The plan with the smallest certified excess risk."""
         check_choice("OnlineToBatch", "mechanism", self.mechanism, tuple(MECHANISMS))
-        if self.target.confidence is not None and not self._may_be_confident:
+        euclidean = self.norm is None or self.norm.power == 2.0
+        bets = isinstance(self.learner, str) and self.learner in ("certified", BETTING)
+        if self.target.confidence is not None and not (self.target.delta > 0 and euclidean and bets):
             raise PrivacyError(
                 "OnlineToBatch bounds single runs with Gaussian noise (delta > 0), in the Euclidean norm, for learners "
                 f"that bet: 'certified' or {BETTING!r}."
             )
         found = self._smallest(self._batches)
         return self._smallest([self._usual_batch]) if found.vacuous and self.batch is None else found
-
-    @property
-    def _may_be_confident(self) -> bool:
-        euclidean = self.norm is None or self.norm.power == 2.0
-        names = isinstance(self.learner, str) and self.learner in ("certified", BETTING)
-        return self.target.delta > 0 and euclidean and names
 
     @property
     def _learners(self) -> list[Any]:
@@ -468,7 +456,9 @@ class Search:
     def _plan(self, learner: Any, batch: int) -> OnlineToBatch:
         """The plan around one learner, at one size of the batches."""
         given = getattr(learner, "norm", None)
-        norm = self.norm or (given if isinstance(given, Norm) else default_norm(learner, self.problem))
+        if not isinstance(given, Norm):
+            given = Norm.for_sparse(self.problem.domain.dimension) if learner == "mirror-descent" else Norm()
+        norm = self.norm or given
         mechanism, privacy = self._sums(ceil(self.problem.records / batch))
         lipschitz, smoothness = self._constants
         around = partial(
@@ -519,28 +509,6 @@ class Search:
         return gaussian_mu(self.target.epsilon, self.target.delta)
 
 
-def difference_grid(
-    mechanism: RunningSum,
-    privacy: float,
-    records: SummedRecords,
-    numerics: str,
-    first: float,
-) -> Grid:
-    """The numbers on which differences per unit of C_t are added up; `first`: C_1."""
-    multiple = first * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes and numerics == "exact" else 0.0
-    if numerics == "exact" and records.batch <= LARGEST_SUMMED:
-        return lattice_grid(mechanism, privacy, records, growing=True, multiple=multiple)
-    gaussian = mechanism.noise == "gaussian"
-    moved = records.move("gaussian") * records.size if gaussian else float(records.sides * records.people)
-    return Grid(records, 0, mechanism.scale(privacy, moved) * ROUND_UP, mechanism.curve(privacy), IDEALIZED)
-
-
-def start_differences(mechanism: RunningSum, grid: Grid, norm: Norm, streams: Streams) -> Accumulator:
-    """Begin the sums, with the noise of the norm under pure privacy."""
-    unit = norm.exponential_noise if mechanism.noise == "laplace" else None
-    return mechanism.start_on(grid, streams, "noise", unit=unit)
-
-
 BETTING = "coin-betting"
 LEARNERS = ("subgradient", "optimistic", "strongly-convex", BETTING, "mirror-descent")
 
@@ -558,7 +526,9 @@ def named_learner(name: str, problem: Stochastic, norm: Norm, errors: Conversion
             raise InvalidInput(f"mirror-descent needs an L1Ball or a Simplex. Got {domain!r} instead.")
         return MirrorDescent(domain, norm, initial)
     if errors is not None and name == BETTING:
-        return BettingGrid(domain, usual_size(errors), errors.weights.size, initial=initial)
+        # A public size that noisy gradients rarely exceed: signal, sampling error, and twice the noise.
+        usual = float(errors.weights[-1] * errors.lipschitz + errors.sampling[-1] + 2 * errors.noise[-1])
+        return BettingGrid(domain, usual, errors.weights.size, initial=initial)
     return Subgradient(domain, initial)
 
 
@@ -576,21 +546,11 @@ def _projectable(problem: Stochastic) -> ProjectableSet:
     return problem.domain
 
 
-def usual_size(errors: ConversionErrors) -> float:
-    """A public size that noisy gradients rarely exceed: signal, sampling error, and twice the noise."""
-    return float(errors.weights[-1] * errors.lipschitz + errors.sampling[-1] + 2 * errors.noise[-1])
-
-
 def default_power(learner: Any) -> float:
     """The k of the weights t^k that suits the learner: bettors 3, strongly convex 2, others 1."""
     if isinstance(learner, BettingGrid | ConfidentBetting) or learner == BETTING:
         return 3.0
     return 2.0 if isinstance(learner, StronglyConvex) or learner == "strongly-convex" else 1.0
-
-
-def default_norm(learner: Any, problem: Stochastic) -> Norm:
-    """The l_p norm that suits the learner."""
-    return Norm.for_sparse(problem.domain.dimension) if learner == "mirror-descent" else Norm()
 
 
 Each = Callable[[FloatArray], FloatArray]
@@ -628,17 +588,6 @@ class ClippedDifferences:
                 f"Got an array of shape {gradient.shape} instead."
             )
         return record
-
-    def pack_many(self, records: Any) -> Any:
-        """Many checked records: an array of rows, or a list."""
-        if isinstance(self._loss, RowLoss):
-            return self._loss.pack(records, self._dimension, many=True)
-        return [self.pack(record) for record in records]
-
-    @staticmethod
-    def rows_of(part: Any) -> list[Any]:
-        """The records of a part, copied so that they outlive the caller's array."""
-        return [np.array(row) if isinstance(row, np.ndarray) else row for row in part]
 
     def stack(self, records: list[Any]) -> Any:
         """A batch as `total` wants it."""
