@@ -17,12 +17,18 @@ from scripts.errata.evidence import FALSE, GAP, LOOSE, RIGHT, Errata, Numbers, v
 
 import tacit
 from tacit.auditing.certified_law import above_threshold, actions_only, isolation
-from tacit.auditing.instances import instances
 from tacit.auditing.script import transcript_law
 from tacit.noise.randomness import Randomness
+from tacit.runtime.plan import Plan
+from tacit.runtime.small_instances import SmallInstance
 
 errata = Errata()
 table = errata.table
+
+
+def restarting(plan: Plan) -> SmallInstance:
+    """The instance of a plan on which its restarts are attacked."""
+    return next(small for small in plan.small_instances() if small.attack == "restarts")
 
 
 def mirror_descent_weights(first: list[float], noise: np.ndarray, eta: float, floor: float) -> np.ndarray:
@@ -172,7 +178,7 @@ def algorithm_2_restart() -> Numbers:
     plan = tacit.algorithms.RestartOnShift.calibrate(
         tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic"), epsilon=epsilon, delta=0.0
     )
-    kept = isolation(instances(plan, "restarts")[0], Randomness.replayable(8).stream("isolation"), runs=20)
+    kept = isolation(restarting(plan), Randomness.replayable(8).stream("isolation"), runs=20)
     return {
         "epochs that use the loss of the restarting round": uses,
         "what composition then allows: .25 + .5 + .75 of epsilon": 1.5 * epsilon,
@@ -231,7 +237,7 @@ def order_of_play() -> Numbers:
     # Local time: freeze all outcomes, change a loss, and compare every probability after the next restart.
     problem = tacit.Tracking(n=2, horizon=1000, switches=1, adversary="stochastic")
     plan = tacit.algorithms.RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
-    kept = isolation(instances(plan, "restarts")[0], Randomness.replayable(7).stream("isolation"), runs=20)
+    kept = isolation(restarting(plan), Randomness.replayable(7).stream("isolation"), runs=20)
     return {
         "restart after round": restart,
         "next selection in global time at round": selection,

@@ -87,10 +87,9 @@ def main(runs: int = 8) -> None:
             label, seed = f"{name}, epsilon = {epsilon:g}", 2200 + number
             many = 5 * runs if isinstance(world, NeedlePolicy) else runs  # where means come near the certificate
             measured(f"{label}, Responses", Responses.calibrate(problem, **target), world, many, seed)
-            for learner in (tacit.algorithms.BatchedTsallis, tacit.algorithms.PhasedArms):
-                arms = learner.calibrate(tacit.Arms(n=world.n, horizon=world.horizon), **target)
-                plan = PolicyArms(problem, arms)
-                measured(f"{label}, policies as arms, {arms.algorithm}", plan, world, max(2, runs // 2), seed)
+            for learner in ("BatchedTsallis", "PhasedArms"):
+                plan = PolicyArms.calibrate(problem, learner=learner, **target)
+                measured(f"{label}, policies as arms, {learner}", plan, world, max(2, runs // 2), seed)
     worst = (0.0, 0.0)
     for number, (n, actions) in enumerate(SIZES):
         plan = Responses.calibrate(tacit.Policies(n=n, actions=actions, horizon=5_000), epsilon=1.0, delta=0.0)

@@ -98,8 +98,7 @@ def actions_only(plan: Plan, law: Law) -> Law:
     return marginal(law, slice(None, None, 2 if plan.released_streams else 1))
 
 
-# An even width, the epsilon of the threshold and that of the answers, and how many queries.
-_WIDTH, _EPSILON, _QUERIES = 4, 0.5, 8
+_QUERIES = 8
 # Sums of thousands of products of doubles.
 _SLACK = 1e-9
 # Shifts in halves of the width: all queries, alternating halves, the last one only, all but the last.
@@ -111,33 +110,32 @@ _PATTERNS = (
 )
 
 
-def above_threshold() -> Finding:
-    """Compare the largest privacy loss of any sequence of answers with the sum of both epsilons."""
+def above_threshold(*, width: int = 4, epsilon_threshold: float = 0.5, epsilon_query: float = 0.5) -> Finding:
+    """Compare the largest privacy loss of any sequence of answers with the sum of both epsilons; `width` is even."""
+    settings = {"width": width, "epsilon_threshold": epsilon_threshold, "epsilon_query": epsilon_query}
     worst, seen = 0.0, ([0], [0])
     for level in (-4, 0, 4):
-        base = [level * _WIDTH] * _QUERIES
-        for shift in (_WIDTH // 2, -_WIDTH // 2):
+        base = [level * width] * _QUERIES
+        for shift in (width // 2, -width // 2):
             for pattern in _PATTERNS:
                 other = [query + shift * pattern(k, _QUERIES - 1) for k, query in enumerate(base)]
-                loss = ExactCurve.of(_answers(base), _answers(other)).largest_loss
+                loss = ExactCurve.of(_answers(base, settings), _answers(other, settings)).largest_loss
                 if loss > worst:
                     worst, seen = loss, (base, other)
-    certified = 2 * _EPSILON
+    certified = epsilon_threshold + epsilon_query
     return Finding(
-        "threshold", f"{_QUERIES} queries of width {_WIDTH}", "largest privacy loss", certified, worst,
+        "threshold", f"{_QUERIES} queries of width {width}", "largest privacy loss", certified, worst,
         worst > certified * (1 + _SLACK), detail="answers tell these queries apart too well",
         stream=tuple(seen[0]), neighbour=tuple(seen[1]),
     )  # fmt: skip
 
 
-def _answers(queries: list[int]) -> Law:
+def _answers(queries: list[int], settings: dict[str, Any]) -> Law:
     """Compute the law of the answers until the instance is spent, or the queries are."""
 
     def answered(walk: Walk) -> tuple[bool, ...]:
         uniforms = Uniforms.from_streams(ScriptedRandomness(walk), "alarm")
-        instance = AboveThreshold(
-            0, width=_WIDTH, epsilon_threshold=_EPSILON, epsilon_query=_EPSILON, uniforms=uniforms
-        )
+        instance = AboveThreshold(0, uniforms=uniforms, **settings)
         answers = []
         for query in queries:
             answers.append(instance.test(query))

@@ -64,7 +64,7 @@ class PolicyArms(Plan):
 
     def _check_parameters(self) -> None:
         if not isinstance(self.arms, LEARNERS):
-            raise invalid("PolicyArms", "arms", f"a plan of {', '.join(kind.__name__ for kind in LEARNERS)}", self.arms)
+            raise invalid("PolicyArms", "arms", f"a plan of {', '.join(_NAMES)}", self.arms)
         check_choice("PolicyArms", "arms.problem", self.arms.problem, (_arms(self.problem),))
 
     @property
@@ -103,11 +103,15 @@ class PolicyArms(Plan):
         return self.trivial_regret * (1 - 1 / self.problem.classes)
 
     @classmethod
-    def _calibrate(cls, problem: Policies, target: Target) -> PolicyArms:
+    def _calibrate(cls, problem: Policies, target: Target, *, learner: str | None = None) -> PolicyArms:
         if target.max_switches is not None and target.max_switches < (problem.horizon or 1) - 1:
             raise PrivacyError("PolicyArms follow recommendations and cannot promise a limit on switches.")
+        if learner is not None:
+            check_choice("PolicyArms.calibrate", "learner", learner, _NAMES)
         made, reasons = [], []
         for kind in LEARNERS:
+            if learner not in (None, kind.__name__):
+                continue
             try:
                 arms = kind.calibrate_for(_arms(problem), replace(target, max_switches=None))
             except TacitError as error:
@@ -191,6 +195,9 @@ class PolicyArmsLearner(AdvisedLearner):
             return whole and inner._round == self._round and inner._consistent()
         finally:
             inner._slots, inner._played = slots, played
+
+
+_NAMES = tuple(kind.__name__ for kind in LEARNERS)
 
 
 def _arms(problem: Policies) -> Arms:
