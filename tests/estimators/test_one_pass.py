@@ -27,6 +27,16 @@ def test_partial_fit_is_one_pass_in_parts(kind):
         private(kind, data_norm=None, horizon=10).partial_fit(X[:5], y[:5])
 
 
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateRidge])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_the_warning_of_replayable_noise_names_the_caller(kind, method):
+    # Python shows a warning once for each place: one in this package would hide those of other models.
+    model = private(kind, algorithm="one-pass", horizon=100, random_state=3)
+    with pytest.warns(PrivacyWarning, match="replayable") as caught:
+        getattr(model, method)(*two_classes(100))
+    assert [warning.filename for warning in caught] == [__file__]
+
+
 def test_auto_streams_over_large_data(monkeypatch):
     monkeypatch.setattr(linear_model, "LARGEST_OBJECTIVE", 10)
     assert private(PrivateLogisticRegression).fit(*two_classes(100)).algorithm_ == "one-pass"

@@ -41,17 +41,20 @@ def spend(ledger: Ledger | None, name: str, guarantee: Guarantee) -> None:
     (LEDGER if ledger is None else ledger).record(name, guarantee)
 
 
-def charged(model: Any, guarantee: Guarantee) -> Randomness:
-    """Record what a fit of this model spends, stamped with the source of its noise, which is returned."""
-    source = randomness_of(model.random_state)
+def charged(model: Any, guarantee: Guarantee, level: int = 2) -> Randomness:
+    """Record what a fit of this model spends, stamped with the source of its noise, which is returned.
+
+    `level`: how many calls above this one stands who asked for the fit.
+    """
+    source = randomness_of(model.random_state, level + 1)
     stamped = guarantee.with_randomness(source.label)
     spend(model.ledger, f"{type(model).__name__}.fit", stamped)
     model.guarantee_ = stamped
     return source
 
 
-def randomness_of(state: Any) -> Randomness:
-    """Secret, unless a seed was given: then replayable, with a warning."""
+def randomness_of(state: Any, level: int) -> Randomness:
+    """Secret, unless a seed was given: then replayable, with a warning that belongs so many calls above this one."""
     if state is None:
         return Randomness.secret()
     if isinstance(state, Randomness):
@@ -59,6 +62,6 @@ def randomness_of(state: Any) -> Randomness:
     warnings.warn(
         "random_state makes the noise replayable: whoever knows it can undo the privacy of this fit.",
         PrivacyWarning,
-        stacklevel=4,
+        stacklevel=level + 1,
     )
     return Randomness.replayable(int(state.randint(2**31 - 1)) if hasattr(state, "randint") else state)

@@ -166,9 +166,9 @@ class PrivateLinearModel(Exported, BaseEstimator):
             models.append(learner.release())
         return np.array(models)
 
-    def _begun(self, plan: OnlineToBatch) -> OnlineToBatchLearner:
+    def _begun(self, plan: OnlineToBatch, level: int = 3) -> OnlineToBatchLearner:
         """A pass that is paid for and has seen nothing yet."""
-        return cast(OnlineToBatchLearner, plan.start(charged(self, plan.guarantee).child("pass")))
+        return cast(OnlineToBatchLearner, plan.start(charged(self, plan.guarantee, level).child("pass")))
 
     def _continued(self, planned: Callable[[int], OnlineToBatch], records: int) -> OnlineToBatchLearner:
         """The pass in parts, paid for when it begins; more records than were declared are refused before."""
@@ -178,7 +178,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         if records > left:
             raise ProtocolError(f"partial_fit was planned for fewer records: {left} are left, got {records}.")
         if begun is None:
-            self.algorithm_, begun = "one-pass", self._begun(planned(horizon))
+            self.algorithm_, begun = "one-pass", self._begun(planned(horizon), level=4)
         self._pass = begun
         return begun
 

@@ -107,7 +107,7 @@ class PrivatePipeline(Exported, Pipeline):
         self._warn_of_others(private, tried)
         epsilons = self._epsilons(private, shape, tried.inputs)
         guarantee = self._together(self._contracts(epsilons, shape, tried.inputs))
-        source = randomness_of(self.random_state)
+        source = randomness_of(self.random_state, level=3)
         stamped = guarantee.with_randomness(source.label)
         spend(self.ledger, "PrivatePipeline.fit", stamped)
         before = {name: private[name].get_params(deep=False) for name in private}
