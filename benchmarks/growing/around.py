@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def planning(n: int, horizon: int) -> Work:
 def late(delay: int) -> Work:
     problem = tacit.Experts(n=FEW, horizon=ROUNDS, delay=delay)
     plan = tacit.algorithms.ScheduledExperts.calibrate(problem, **TARGET)
+    plan = replace(plan, batch=1)  # the best plan draws more often where feedback is later
     return learning(plan, lambda count: numbers(count, FEW), ROUNDS // 2)
 
 
