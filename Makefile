@@ -15,7 +15,7 @@ UV := $(BIN)/uv
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-numpy test-all test-sdk test-spark test-torch demo bench bench-peers mutants faults attacks docs wheel clean
+.PHONY: setup lock pins check test test-numpy test-all test-sdk test-spark test-torch demo bench bench-peers mutants faults attacks hostile docs wheel clean
 
 setup: $(READY)
 
@@ -109,6 +109,16 @@ faults: $(READY)
 
 attacks: $(READY)
 	cd tests && PYTHONPATH=.. ../$(BIN)/python -m attacks
+
+# Environments that break promises, tried for real: servers that fork below Python.
+hostile: $(READY)
+	.ci/hostile
+	$(BIN)/pytest -q tests/hostile tests/test_process.py
+
+# Environments that break promises, tried for real: servers that fork below Python.
+hostile: $(READY)
+	.ci/hostile
+	$(BIN)/pytest -q tests/hostile tests/test_process.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

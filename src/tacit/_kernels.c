@@ -841,12 +841,94 @@ static PyObject *weights(PyObject *self, PyObject *const *args, Py_ssize_t nargs
     return Py_NewRef(Py_None);
 }
 
+/* ---- forks ------------------------------------------------------------------------------------------------------ */
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+static volatile unsigned char *cleared_in_children = NULL;
+
+static void clear(void) { *cleared_in_children = 0; }
+
+/* Clear the first byte of a buffer in every child that the C library forks; the buffer is kept for ever.
+   False if that cannot be had, or was asked for already. */
+static PyObject *clear_in_children(PyObject *self, PyObject *argument) {
+    static Py_buffer kept;
+    (void)self;
+    if (cleared_in_children != NULL)
+        return Py_NewRef(Py_False);
+    if (PyObject_GetBuffer(argument, &kept, PyBUF_WRITABLE) != 0)
+        return NULL;
+    if (kept.len < 1) {
+        PyBuffer_Release(&kept);
+        PyErr_SetString(PyExc_ValueError, "a buffer of at least one byte was expected");
+        return NULL;
+    }
+    cleared_in_children = kept.buf;
+    if (pthread_atfork(NULL, NULL, clear) == 0)
+        return Py_NewRef(Py_True);
+    cleared_in_children = NULL;
+    PyBuffer_Release(&kept);
+    return Py_NewRef(Py_False);
+}
+#else
+static PyObject *clear_in_children(PyObject *self, PyObject *argument) {
+    (void)self;
+    (void)argument;
+    return Py_NewRef(Py_False);
+}
+#endif
+
+static Py_buffer process_mark;
+static PyObject *process_number = NULL;
+static PyObject *enter_child = NULL;
+
+/* Remember a mark that is not zero in this process, its number, and the function that answers once the mark is zero. */
+static PyObject *watch_process(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    Py_buffer mark;
+    (void)self;
+    if (!counted(nargs, 3))
+        return NULL;
+    if (PyObject_GetBuffer(args[0], &mark, PyBUF_WRITABLE) != 0)
+        return NULL;
+    if (mark.len < 1) {
+        PyBuffer_Release(&mark);
+        PyErr_SetString(PyExc_ValueError, "a buffer of at least one byte was expected");
+        return NULL;
+    }
+    Py_buffer old_mark = process_mark;
+    PyObject *old_number = process_number;
+    PyObject *old_function = enter_child;
+    process_mark = mark;
+    process_number = Py_NewRef(args[1]);
+    enter_child = Py_NewRef(args[2]);
+    if (old_number != NULL)
+        PyBuffer_Release(&old_mark);
+    Py_XDECREF(old_number);
+    Py_XDECREF(old_function);
+    return Py_NewRef(Py_None);
+}
+
+/* Return the number of this process, as tacit.process does without this file. */
+static PyObject *current_process(PyObject *self, PyObject *nothing) {
+    (void)self;
+    (void)nothing;
+    if (process_number == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "watch_process was not called");
+        return NULL;
+    }
+    if (*(volatile unsigned char *)process_mark.buf == 0)
+        return PyObject_CallNoArgs(enter_child);
+    return Py_NewRef(process_number);
+}
+
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 static PyMethodDef methods[] = {
     FAST(check_losses), FAST(add_losses), FAST(sum_losses), FAST(play_until_lost), FAST(softmax),
     FAST(decode), FAST(resolve),
     FAST(add_loss_record), FAST(add_vector_record), FAST(leader), FAST(clip_vector), FAST(nearest_in_ball),
-    FAST(buffered),   FAST(tsallis),    FAST(weights),         {"use", use, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+    FAST(buffered),   FAST(tsallis),    FAST(weights),         {"use", use, METH_O, NULL},
+    {"clear_in_children", clear_in_children, METH_O, NULL}, FAST(watch_process),
+    {"current_process", current_process, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 
 static int begin(PyObject *module) {
     level = best_level();

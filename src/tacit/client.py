@@ -18,7 +18,8 @@ from urllib.parse import quote, urlsplit
 
 from tacit.decisions import Decision
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError, TacitError
-from tacit.noise.randomness import Process, secret_bytes
+from tacit.noise.randomness import secret_bytes
+from tacit.process import current_process
 from tacit.validation import MALFORMED, check_integer, check_positive, invalid
 
 AGAIN = (408, 429, 502, 503, 504)
@@ -184,7 +185,8 @@ class Client:
 
     def _send(self, method: str, path: str, body: bytes | None, seconds: float) -> tuple[int, bytes]:
         kept: _Kept | None = getattr(self._kept, "connection", None)
-        if kept is None or kept.process != Process.number:  # a fork shares the socket, and would read others' answers
+        forked = kept is not None and kept.process != current_process()
+        if kept is None or forked:  # a child shares the socket, and would read others' answers
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             kept = self._kept.connection = _Kept(kind(self._host, timeout=seconds))
         connection = kept.connection
@@ -201,7 +203,7 @@ class _Kept:
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
-        self.process = Process.number
+        self.process = current_process()
 
     def __del__(self) -> None:
         self.connection.close()

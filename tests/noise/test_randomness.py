@@ -9,22 +9,11 @@ import numpy as np
 import pytest
 
 from attacks import rows
+from forks import answer_of_child as forked
 from tacit import Experts, InvalidInput, Randomness
 from tacit.algorithms import LazyExperts
-from tacit.noise.randomness import COMPUTATIONAL, SEALED, Process, Stream
-
-
-def forked(answer):
-    """What `answer` gives in a forked process."""
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(write, json.dumps(answer()).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    os.close(write)
-    with os.fdopen(read) as file:
-        return json.loads(file.read())
+from tacit.noise.randomness import COMPUTATIONAL, SEALED, Stream
+from tacit.process import current_process
 
 
 def bits(generator, count=4):
@@ -107,11 +96,11 @@ def test_secret_streams_are_not_copied(how):
 def test_a_forked_process_has_other_keys():
     """Measured before: parent and child drew the same noise, and the difference of their outputs was the data's."""
     secret, replayed = Randomness.secret().stream("a"), Randomness.replayable(1).stream("a")
-    ours = Process.number
-    answer = forked(lambda: [bits(secret), bits(replayed), Process.number])
+    ours = current_process()
+    answer = forked(lambda: [bits(secret), bits(replayed), current_process()])
     assert answer[0] != bits(secret)
     assert answer[1] == bits(replayed)
-    assert answer[2] != ours == Process.number
+    assert answer[2] != ours == current_process()
 
 
 def test_nothing_shows_the_key():

@@ -11,7 +11,7 @@ from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.cube import CubeNoise, CubeRadius
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.discrete_laplace import DiscreteLaplace
-from tacit.noise.randomness import Process, Randomness
+from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Tree
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.noise.source import POOL
@@ -86,11 +86,11 @@ def test_a_running_sum_takes_the_draws_of_its_source_once():
 
 
 @pytest.mark.parametrize("count", [3, 3 * POOL])
-def test_a_secret_running_sum_stays_in_its_process(monkeypatch, count):
+def test_a_secret_running_sum_stays_in_its_process(count):
     mechanism = Tree(steps=10)
     sums = mechanism.start_on(mechanism.grid(1.0, VectorRecords(3)), Randomness.secret(), "noise")
     sums.add(np.zeros(3))
-    monkeypatch.setattr(Process, "number", -1)
+    sums._source.home = -1
     with pytest.raises(ProtocolError, match="only in the process that made it"):
         sums.fresh(count)
 
@@ -133,10 +133,10 @@ def test_secret_sources_are_not_copied(copied):
 
 
 @pytest.mark.parametrize("count", [1, 2 * POOL])
-def test_secret_sources_stay_in_their_process(monkeypatch, count):
+def test_secret_sources_stay_in_their_process(count):
     private, public = secret(), DiscreteGaussian.from_streams(Randomness.replayable(1), "noise")
     private.draw(1)
-    monkeypatch.setattr(Process, "number", -1)
+    private.home = public.home = -1
     assert public.draw(count).size == count
     with pytest.raises(ProtocolError, match="only in the process that made it"):
         private.draw(count)

@@ -18,8 +18,9 @@ from tacit.algorithms.experts import HedgeOnSums, LazyExperts
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
 from tacit.errors import InvalidInput
-from tacit.noise.randomness import Process, Randomness, Sealed, SealedBatch
+from tacit.noise.randomness import Randomness, Sealed, SealedBatch
 from tacit.problems import Experts
+from tacit.process import current_process
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import Plan
 from tacit.spark import deciding, fleet
@@ -149,7 +150,7 @@ def _uncounted(honest: Any, self: SealedBatch, message: bytes) -> bytes:
 
 @around
 def _anywhere(honest: Any, self: SealedBatch, message: bytes) -> bytes:
-    self._process = Process.number
+    self._process = current_process()
     return bytes(honest(self, message))
 
 

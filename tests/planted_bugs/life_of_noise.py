@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from contextlib import nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Barrier, BrokenBarrierError, Thread
 from typing import Any
 
@@ -15,6 +16,8 @@ from attacks import rows
 from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.checked import ROUNDS, breach, found
 from planted_bugs.tested import by_test
+from tacit import process
+from tacit.accounting.ledger import Ledger
 from tacit.algorithms.bandit import BanditFW
 from tacit.algorithms.bandit.bandit_plan import BanditLearner
 from tacit.algorithms.experts import HedgeOnSums, LazyExperts
@@ -32,10 +35,11 @@ from tacit.estimators import PrivateLogisticRegression
 from tacit.estimators.linear_model import PrivateLinearModel
 from tacit.losses import LogisticLoss
 from tacit.noise import randomness
-from tacit.noise.randomness import Process, Randomness, Stream
+from tacit.noise.randomness import Randomness, Stream
 from tacit.noise.running_sums.accumulators import BufferedAccumulator
 from tacit.noise.source import Source
 from tacit.problems import Bandit, Experts, Stochastic
+from tacit.process import current_process
 from tacit.runtime import state as states
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.final_model import FinalModelLearner
@@ -122,7 +126,23 @@ def _kept_view(honest: Any, self: BufferedAccumulator, fresh: Any, stretch: floa
 def _anywhere(honest: Any, self: Learner) -> None:
     if self._process is None:
         honest(self)
-    self._process = Process.number
+    self._process = current_process()
+
+
+@contextmanager
+def _unwiped() -> Iterator[None]:
+    """A mark that no fork clears: whoever asks is in the process that he was in before."""
+    mark, same = process._mark, bytearray(b"\1")
+    compiled_watch = None if process._COMPILED is None else process._COMPILED.watch_process
+    try:
+        process._mark = same
+        if compiled_watch is not None:
+            compiled_watch(same, process._number, process._enter_child)
+        yield
+    finally:
+        process._mark = mark
+        if compiled_watch is not None:
+            compiled_watch(mark, process._number, process._enter_child)
 
 
 @around
@@ -171,6 +191,15 @@ CONTROLS = (
              found("replayables_copy_faithfully"), row=rows.COPY),
     in_noise("a view kept as an attribute (frozen noise in copies)", BufferedAccumulator, "_advance", _kept_view,
              found("replayables_copy_faithfully"), row=rows.COPY),
+    Control("a fork below Python is not noticed", "noise", _unwiped,
+            by_test("test_process", "test_children_of_every_fork_draw_noise_of_their_own", "libc"),
+            row=rows.FORK_BELOW),
+    in_noise("a draw does not ask whether there was a fork", Stream, "standard_normal",
+             lambda honest: np.random.Generator.standard_normal,
+             by_test("test_process", "test_the_first_act_in_a_child_may_be_any_draw", "standard_normal"),
+             row=rows.FORK_BELOW),
+    in_noise("a forked worker charges a ledger in memory", Ledger, "_check_process", lambda honest: lambda self: None,
+             by_test("test_process", "test_a_ledger_in_memory_refuses_in_a_child", "os"), row=rows.FORK_LEDGER),
     in_noise("a second process goes on with the same learner", Learner, "_admit", _anywhere,
              found("another_process_is_refused"), row=rows.FORK),
     in_noise("half a round is continued", Learner, "observe", _never_busy, found("half_rounds_are_not_continued"),

@@ -21,6 +21,8 @@ from tacit_sdk import Client
 from tacit_sdk.connection import Connection
 from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
 
+from attacks import rows
+from forks import WAYS, answer_of_child, libc_fork
 from sdk.service import SECRET, TOKEN, lasting, serving
 
 SALT = lasting()["salt"]
@@ -401,6 +403,44 @@ def test_after_a_fork_each_process_sends_its_own(served):
     done = run(url)
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(value for _, _, value in service.rows) == [0.25, 0.5]
+
+
+@pytest.mark.attack(rows.FORK_BELOW)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("way", ["libc", "a thread", "a fork inside a fork"])
+def test_a_fork_below_python_sends_the_replies_of_the_parent_once(served, way):
+    """Measured before: a child that uWSGI forked had no threads and sent no replies, or those of its parent again."""
+    service, url = served
+    with made(url) as client:
+        client.poll()
+        client.reply(client.decide("parent").token, 0.25)
+
+        def child():
+            first = client.counters()["queue"]
+            client.reply(client.decide("child").token, 0.5)
+            client.close()
+            return [first, client.flush()]
+
+        assert WAYS[way](child) == [0, True]
+        client.flush()
+        assert client.counters()["sent"] == 1
+    assert sorted(value for _, _, value in service.rows) == [0.25]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_threads_start_again_in_a_child_that_python_did_not_fork(served):
+    service, url = served
+    with made(url, start=True) as client:
+        client.decide("parent")
+
+        def child():
+            client.poll()
+            client.reply(client.decide("child").token, 0.5)
+            client.close(10.0)
+            return client.counters()["sent"]
+
+        assert answer_of_child(child, libc_fork) == 1
+    assert [value for _, _, value in service.rows] == [0.5]
 
 
 def test_a_signal_handler_may_decide_and_reply(client):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import tacit
+from forks import libc_fork
 from server.running import LOSSES
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError
 
@@ -130,11 +131,12 @@ def test_keys_are_never_made_twice():
     assert len({request[1]["key"] for request in place.requests}) == 3
 
 
-def test_a_forked_process_never_reads_the_answers_of_its_parent():
+@pytest.mark.parametrize("fork", [os.fork, libc_fork])
+def test_a_forked_process_never_reads_the_answers_of_its_parent(fork):
     place = Unreliable(*[(200, b'{"round": 0, "action": 1}')] * 3)
     with place as url, tacit.Client(url, TOKEN) as client:
         client.decide("home", "parent")
-        child = os.fork()
+        child = fork()
         if child == 0:
             os._exit(17 if client.decide("home", "child") == (0, 1) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 17

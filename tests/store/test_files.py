@@ -10,7 +10,8 @@ import pytest
 
 import tacit
 from attacks import rows
-from tacit.errors import InvalidInput, StoreError
+from forks import WAYS
+from tacit.errors import InvalidInput, ProtocolError, StoreError
 from tacit.store import marks
 from tacit.store.marks import Marks
 
@@ -202,3 +203,26 @@ def test_a_domain_that_differs_in_one_digit_or_entry_is_another_contract(path, o
             open_with(store, other)
         with np.printoptions(precision=2, suppress=True, threshold=1):
             assert open_with(store, one) is live
+
+
+@pytest.mark.attack(rows.WRITERS)
+@pytest.mark.parametrize("way", ["os", "libc", "a thread"])
+def test_a_child_refuses_the_store_of_its_parent_however_it_was_forked(path, way):
+    """Measured before: under uWSGI a store of the parent decided in the child. A lock held by a thread is no wait."""
+    with tacit.Store(path) as store:
+        live = store.open("home", PROBLEM, **TARGET)
+        live.decide()
+
+        def said():
+            answers = []
+            for act in (live.decide, lambda: store.epoch, lambda: live.settle(0, [0.5, 0.5, 0.5])):
+                try:
+                    act()
+                except ProtocolError as error:
+                    answers.append("another process" in str(error))
+            store.close()
+            return answers
+
+        with store._database._turn:
+            assert WAYS[way](said) == [True] * 3
+        assert live.decide().round == 1

@@ -1,7 +1,8 @@
 """What was spent: whatever names a ledger writes its guarantee there before it uses data, and the ledger adds up.
 
-Cloning an estimator shares its ledger, so a grid search cannot hide its fits. A ledger stays in its process, and
-`tacit.Store` keeps ledgers that outlive it. Only what composes is accepted: one unit, one number of rounds per person.
+Cloning an estimator shares its ledger, so a grid search cannot hide its fits. A ledger stays in its process: in a
+forked one it refuses, since neither would see what the other spends. `tacit.Store` keeps ledgers that all processes
+share. Only what composes is accepted: one unit, one number of rounds per person.
 
 A budget holds within every period (a calendar month in UTC, say) or, without renewals, for all time; what was spent
 over all time is always composed as well. A clock that is wrong renews nothing: a period before the newest charge, or
@@ -24,6 +25,7 @@ from tacit.accounting.composition import composed_vectors
 from tacit.accounting.guarantee import Guarantee, check_alike
 from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.process import current_process
 from tacit.validation import check_choice, check_integer, check_privacy, invalid
 
 FORMATS = {"daily": "%Y-%m-%d", "weekly": "%G-W%V", "monthly": "%Y-%m", "yearly": "%Y"}
@@ -214,8 +216,11 @@ class Ledger:
     0.0
     """
 
+    _process: int | None  # which made it; None for a ledger that was sent to another one
+
     def __init__(self, epsilon: float | None = None, delta: float = 1e-6, renews: str | None = None) -> None:
         self.budget = Budget(epsilon, delta, renews)
+        self._process = current_process()
         self._entries: list[Entry] = []
         self._confirmed: Confirmation | None = None
         self._lock = threading.Lock()
@@ -229,15 +234,18 @@ class Ledger:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Who spent what, and when."""
+        self._check_process()
         return tuple(self._entries)
 
     @property
     def confirmed(self) -> Confirmation | None:
         """When the owner last confirmed the clock, or None."""
+        self._check_process()
         return self._confirmed
 
     def record(self, name: str, guarantee: Guarantee) -> None:
         """Write one spending down; raises, and writes nothing, if it cannot be added to the others or afforded."""
+        self._check_process()
         with self._lock:
             entry = self.budget.admit(self._entries, name, guarantee, confirmed=self._confirmed)
             if entry is not None:
@@ -248,6 +256,7 @@ class Ledger:
 
         A ledger refuses charges before the period of its newest one, or more than one period after it, until then.
         """
+        self._check_process()
         with self._lock:
             self._confirmed = Confirmation(len(self._entries), self.budget.period_at(now()), now())
             return self._confirmed.period
@@ -259,6 +268,7 @@ class Ledger:
             number: the entry, counted from 0.
             reason: why.
         """
+        self._check_process()
         with self._lock:
             self._entries[number] = voided(self._entries, number, reason)
 
@@ -340,6 +350,16 @@ class Ledger:
             lines.append(f"together: {_stated(whole)}{stamp}")
         return "\n".join(lines)
 
+    def _check_process(self) -> None:
+        """Refuse a process that did not make this ledger: what is spent here would be missing there."""
+        if self._process != current_process():
+            raise PrivacyError(
+                "This ledger stayed in the process that made it, and what is spent here would be lost: use n_jobs=1, "
+                "threads or PrivateGridSearch, or a ledger that all processes share, "
+                "tacit.Store('people.db').ledger('people'). For a model that was saved, "
+                "set_params(ledger=...) names the one to charge."
+            )
+
     def __copy__(self) -> Ledger:
         return self
 
@@ -351,21 +371,11 @@ class Ledger:
 
 
 class LedgerElsewhere(Ledger):
-    """What arrives where a ledger is sent: the ledger stays in its process, and what is spent here is refused."""
+    """A ledger that was sent to another process: it stayed where it was made, and refuses to be used here."""
 
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        raise self._refused()
-
-    def record(self, name: str, guarantee: Guarantee) -> None:
-        raise self._refused()
-
-    @staticmethod
-    def _refused() -> PrivacyError:
-        return PrivacyError(
-            "This ledger stayed in the process that made it, and what is spent here would be lost: use n_jobs=1, "
-            "threads or PrivateGridSearch; for a model that was saved, set_params(ledger=...) names the one to charge."
-        )
+    def __init__(self) -> None:
+        super().__init__()
+        self._process = None
 
 
 def voided(entries: Sequence[Entry], number: int, reason: str) -> Entry:

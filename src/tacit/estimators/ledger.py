@@ -9,7 +9,8 @@ from typing import Any
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import Ledger, check_ledger
 from tacit.errors import PrivacyError
-from tacit.noise.randomness import Process, Randomness
+from tacit.noise.randomness import Randomness
+from tacit.process import current_process
 
 __all__ = ["LEDGER", "Ledger", "PrivacyWarning", "charged", "randomness_of", "spend", "warn_of_reading"]
 
@@ -26,13 +27,13 @@ def warn_of_reading(what: str, declare: str, level: int) -> None:
 
 LEDGER = Ledger()
 """Where estimators without a ledger of their own write: everything this process has spent."""
-_HOME = Process.number
+_HOME = current_process()
 
 
 def spend(ledger: Ledger | None, name: str, guarantee: Guarantee) -> None:
     """Record a fit in its ledger, or in the process's own; workers have none of their own."""
     check_ledger(name, ledger)
-    if ledger is None and (multiprocessing.parent_process() is not None or Process.number != _HOME):
+    if ledger is None and (multiprocessing.parent_process() is not None or current_process() != _HOME):
         raise PrivacyError(
             f"This {name} runs in a worker process, whose spending the ledger of the parent would not see: use "
             "n_jobs=1, threads or PrivateGridSearch, or give the worker a ledger of its own and add it up. "

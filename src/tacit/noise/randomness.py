@@ -9,8 +9,8 @@ gives the same bytes and another one independent bytes. From each, `stream(name)
 of every other name, so that a learner which draws its coins from one stream and its samples from another makes the
 same draws whether rounds arrive one by one or as an array.
 
-Noise is used once. A secret stream refuses to be copied or pickled, and a process that is forked finds all its secret
-streams under new keys, so that neither process can see what the other draws.
+Noise is used once. A secret stream refuses to be copied or pickled, and a process that is forked, by Python or below
+it, finds all its secret streams under new keys before it draws, so that neither can see what the other draws.
 
 The generator is AES-128 in counter mode (randomgen.AESCounter). ChaCha20 is as trustworthy, but fills
 arrays with normals at half the speed, and noise is the hot path (benchmarks/noise.py measures both).
@@ -20,6 +20,7 @@ The keys of streams are BLAKE2b hashes of the root key and the name.
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import os
 from base64 import b64decode, b64encode
@@ -30,10 +31,13 @@ import numpy as np
 from randomgen import AESCounter
 
 from tacit.errors import InvalidInput
+from tacit.process import DETECTION, call_in_children, current_process
 from tacit.validation import check_integer, invalid
 
 REPLAYABLE = "replayable: not private"
-COMPUTATIONAL = "computational: AES-128-CTR keyed by the operating system"
+OPERATING_SYSTEM = "computational: AES-128-CTR keyed by the operating system"
+BY_PROCESS_NUMBER = f"{OPERATING_SYSTEM}; forks below Python are noticed by process number only"
+COMPUTATIONAL = BY_PROCESS_NUMBER if DETECTION == "process number" else OPERATING_SYSTEM
 SEALED = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
 _FEWEST_VALUES = 8  # of 32 random bytes fewer differ with probability 1e-36
 
@@ -201,7 +205,7 @@ class SealedBatch(Randomness):
         super().__init__(None)
         self._hash = hashlib.blake2b(key=key, digest_size=32)
         self._given: dict[bytes, int] = {}
-        self._process = Process.number
+        self._process = current_process()
 
     @property
     def label(self) -> str:
@@ -230,7 +234,7 @@ class SealedBatch(Randomness):
         return AESCounter(key=int.from_bytes(self._next(message)[:16], "little"))
 
     def _next(self, message: bytes) -> bytes:
-        if self._process != Process.number:
+        if self._process != current_process():
             raise InvalidInput(
                 "The draws of a sealed batch are made in the process that began it: begin it again there."
             )
@@ -256,7 +260,10 @@ def secret_bytes(count: int) -> bytes:
 
 
 class Stream(np.random.Generator):
-    """A generator that knows whether its key is secret; then it is neither copied nor pickled."""
+    """A generator that knows whether its key is secret; then it is neither copied nor pickled.
+
+    Every draw asks first whether this process was forked: then all secret streams have got new keys.
+    """
 
     def __init__(self, bits: Any, *, private: bool, sealed: tuple[SealedBatch, bytes] | None = None) -> None:
         super().__init__(bits)
@@ -264,6 +271,12 @@ class Stream(np.random.Generator):
         self._sealed = sealed
         if private:
             _SECRET.add(self)
+
+    @property
+    def bit_generator(self) -> Any:
+        """The generator of bits, of this process."""
+        current_process()
+        return _BITS(self)
 
     def position(self) -> dict[str, Any]:
         """Give the position of a replayable stream, which contains the key; secret streams never tell theirs."""
@@ -280,7 +293,7 @@ class Stream(np.random.Generator):
     def renew(self) -> None:
         """Continue under a fresh key, of the operating system or of the sealed batch: secret from now on."""
         fresh = _generator(None, b"renewed") if self._sealed is None else self._sealed[0].generator(self._sealed[1])
-        self.bit_generator.state = fresh.state
+        super().__init__(fresh)  # with a lock of its own: in a child the old one may be held for ever
         self.private = True
         _SECRET.add(self)
 
@@ -290,25 +303,34 @@ class Stream(np.random.Generator):
         return (_at, (self.position(),))
 
 
-class Process:
-    """The process that runs now, without asking the system at every round; numbers of the system's come again."""
-
-    number = int.from_bytes(os.urandom(8), "little")
-
-
+_BITS: Any = vars(np.random.Generator)["bit_generator"].__get__
 _SECRET: WeakSet[Stream] = WeakSet()
 
 
-def _forked() -> None:
-    """Give a forked process another number, and no stream that the parent goes on with."""
-    Process.number = int.from_bytes(os.urandom(8), "little")
+def _asking_first(name: str) -> Any:
+    """Return the generator's method of this name as one that draws under the keys of this process."""
+    method = getattr(np.random.Generator, name)
+
+    @functools.wraps(method)
+    def drawn(self: Stream, *args: Any, **options: Any) -> Any:
+        current_process()
+        return method(self, *args, **options)
+
+    return drawn
+
+
+for _name in dir(np.random.Generator):
+    if not _name.startswith("_") and _name != "bit_generator":
+        setattr(Stream, _name, _asking_first(_name))
+
+
+def _renew_secret_streams() -> None:
     for stream in list(_SECRET):
         stream._sealed = None  # a key of the operating system, whatever the stream was made from
         stream.renew()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+call_in_children(_renew_secret_streams)
 
 
 def _at(position: dict[str, Any]) -> Stream:

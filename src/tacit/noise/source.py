@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import InvalidInput, ProtocolError
-from tacit.noise.randomness import Process, Stream
+from tacit.noise.randomness import Stream
+from tacit.process import current_process
 from tacit.validation import MALFORMED, IntArray, check_integer
 
 FIRST_POOL, POOL = 2**7, 2**14
@@ -39,7 +40,7 @@ class Source(ABC):
     """A source of draws, secret or replayable as its streams are."""
 
     def __init__(self) -> None:
-        self.home = Process.number
+        self.home = current_process()
 
     @property
     @abstractmethod
@@ -64,7 +65,7 @@ class Source(ABC):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from `state_dict`: replayable from a replayable state, under fresh keys from an empty one."""
-        self.home = Process.number
+        self.home = current_process()
         if state == {}:
             self.renew()
             return
@@ -77,7 +78,7 @@ class Source(ABC):
 
     def _check_process(self) -> None:
         """Refuse to draw in a child that has inherited the secret keys of its parent."""
-        if self.home != Process.number and self.private:
+        if self.home != current_process() and self.private:
             raise ProtocolError(
                 f"A secret {type(self).__name__} draws only in the process that made it: another one would repeat its "
                 "noise. Start a learner there, or restore one from state_dict()."

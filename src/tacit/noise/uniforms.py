@@ -24,8 +24,9 @@ from typing import Any, Self
 import numpy as np
 
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.noise.randomness import Process, Stream
+from tacit.noise.randomness import Stream
 from tacit.noise.source import OnStreams, Streams, Words, raw_words
+from tacit.process import current_process
 from tacit.validation import FloatArray, IntArray, check_integer
 
 ALLOWED_ERROR = 2.0**-48  # eight times better than what the proofs need
@@ -175,7 +176,7 @@ class Uniforms(OnStreams):
         if place == size:
             index, words = self.take(1)
             return index, int(words[0])
-        if self.home != Process.number:
+        if self.home != current_process():
             self._check_process()
         self.given = place + 1  # before it is given out, as in `take`
         return self._drawn - size + place, self.pool.item(place)

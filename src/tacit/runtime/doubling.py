@@ -21,8 +21,9 @@ from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure, SamplerE
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.rounding import exact_up_to
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.noise.randomness import Process, Randomness
+from tacit.noise.randomness import Randomness
 from tacit.problems import Problem
+from tacit.process import current_process
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
@@ -309,7 +310,7 @@ class DoublingLearner(Learner):
             over = self._inner.rounds == self._inner.plan.horizon
             self._process = None if over else self._inner._process
             raise
-        self._process = Process.number
+        self._process = current_process()
         return actions
 
     def _run_epochs(self, rows: Any, run: Callable[[Any], Any]) -> Any:

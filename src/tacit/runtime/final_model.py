@@ -10,8 +10,9 @@ import numpy as np
 from tacit.domains.convex_set import read_only
 from tacit.errors import ProtocolError
 from tacit.losses.loss import RowLoss
-from tacit.noise.randomness import Process, Randomness
+from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
+from tacit.process import current_process
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan, PrivatePlan
 from tacit.runtime.state import fitting
@@ -63,7 +64,7 @@ class FinalModelLearner(Learner):
     def release(self) -> FloatArray:
         """Make and release the private model: once, then the same one again. No more records can come. Atomic."""
         with self._lock:
-            if self._process != Process.number:
+            if self._process != current_process():
                 self._admit()
             if self._released is None:
                 self._close_last()
@@ -71,7 +72,7 @@ class FinalModelLearner(Learner):
                 self._released = self._made()
                 self._action = read_only(self._released)
                 self._switches += 1
-                self._process = Process.number
+                self._process = current_process()
             return self.model
 
     @abstractmethod

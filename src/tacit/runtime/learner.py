@@ -21,7 +21,8 @@ import numpy as np
 from tacit.accounting.guarantee import Guarantee
 from tacit.decisions import Decision
 from tacit.errors import InvalidInput, ProtocolError, TacitError
-from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, Process, Randomness
+from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, Randomness
+from tacit.process import current_process
 from tacit.runtime.rounds import (
     OPEN,
     Absent,
@@ -89,7 +90,7 @@ class Learner(ABC):
         self._opens = False
         self._switches = 0
         self._action: Any = None
-        self._process: int | None = Process.number  # None while a round is being absorbed
+        self._process: int | None = current_process()  # None while a round is being absorbed
         self._saved_round: int | None = None
         self._unseen = False  # while `run` goes on, which may be taken back
 
@@ -129,7 +130,7 @@ class Learner(ABC):
             context: of the round, where decisions depend on one, and only there. Bad ones raise and change nothing.
         """
         with self._lock:
-            if self._process != Process.number:
+            if self._process != current_process():
                 self._admit()
             checked = self._checked_context(context)
             if self._played and self._decided != self._horizon:  # the round in hand stays open like any other
@@ -154,7 +155,7 @@ class Learner(ABC):
     def checked(self, round: int, feedback: Any) -> Any:
         """Check feedback of an open round as `settle` does, and give what would be kept; nothing changes. Atomic."""
         with self._lock:
-            if self._process != Process.number:
+            if self._process != current_process():
                 self._admit()
             slots = self._slots
             number = round if type(round) is int else check_integer("settle", "round", round, at_least=0)
@@ -247,7 +248,7 @@ class Learner(ABC):
 
     def _close_round(self) -> None:
         """Absorb the feedback of the oldest open round, or that there is none."""
-        if self._process not in (None, Process.number):
+        if self._process not in (None, current_process()):
             self._admit()
         checked = self._recalled(self._slots[self._round])
         process, self._process = self._process, None
@@ -276,7 +277,7 @@ class Learner(ABC):
     def observe(self, feedback: Any) -> None:
         """End the round with its feedback (None: there is none). Bad feedback raises and changes nothing."""
         with self._lock:
-            if self._process != Process.number:
+            if self._process != current_process():
                 self._admit()
             if not self._played:
                 raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
@@ -333,7 +334,7 @@ class Learner(ABC):
             contexts: one row a round, where decisions depend on a context, and only there.
         """
         with self._lock:
-            if self._process != Process.number:
+            if self._process != current_process():
                 self._admit()
             rows, absent = self._with_missing(feedback, mask)
             around = self._checked_contexts(contexts, len(rows))
@@ -354,9 +355,9 @@ class Learner(ABC):
                 if not self._asks_others():  # what others have seen is not taken back
                     # A secret learner goes on under fresh keys: what was drawn is not drawn again.
                     self._scatter(before)
-                    self._process = Process.number
+                    self._process = current_process()
                 raise
-            self._process, self._unseen = Process.number, False
+            self._process, self._unseen = current_process(), False
             return actions
 
     def _with_missing(self, feedback: Any, mask: Any) -> tuple[Any, Absent | None]:
@@ -519,7 +520,7 @@ class Learner(ABC):
     def _close_last(self) -> None:
         """No decision follows: close the rounds that have their feedback. Atomic."""
         with self._lock:
-            if self._slots and self._process != Process.number:
+            if self._slots and self._process != current_process():
                 self._admit()
             while self._slots and self._slots[self._round] is not OPEN:
                 self._close_round()
@@ -556,7 +557,7 @@ class Learner(ABC):
                 f"This {self.plan.algorithm} learner was started in another process, and in two processes its secret "
                 "noise would be used twice: send its state_dict() there instead and continue with plan.restore(state)."
             )
-        self._process = Process.number
+        self._process = current_process()
 
     def state(self, *, waiting: bool = True) -> State:
         """Give everything needed to continue, as `state_dict` and `state_text` write it. PRIVATE.
@@ -565,7 +566,7 @@ class Learner(ABC):
             waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
         """
         with self._lock:
-            if self._process != Process.number:
+            if self._process != current_process():
                 self._admit()
             content = self._remembered(waiting)
             self._saved_round = self._round + len(self._slots)
@@ -608,7 +609,7 @@ class Learner(ABC):
                     raise
                 raise InvalidInput(f"This is not the state of a {algorithm} learner ({error!r}).") from None
             self._saved_round = self._round + len(self._slots)
-            self._process = Process.number
+            self._process = current_process()
 
     def _remembered(self, waiting: bool = True) -> dict[str, Any]:
         """Give the whole state as copies; of open rounds the feedback, or only their number."""

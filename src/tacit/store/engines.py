@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tacit.errors import InvalidInput, ProtocolError, StoreError, TacitError
-from tacit.noise.randomness import Process
+from tacit.process import current_process
 from tacit.validation import MALFORMED, check_positive, invalid, require
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Database:
             raise InvalidInput("A Store is an SQLite file or PostgreSQL ('postgresql://...'): other addresses are not.")
         self.file = None if self.postgres else _located(address)
         self.name = "PostgreSQL" if self.file is None else self.file.name  # an address may hold a password
-        self._process = Process.number
+        self._process = current_process()
         self._failures: tuple[type[Exception], ...] = (sqlite3.Error,)
         if self.postgres:
             self._failures = (require("psycopg", "postgres").Error,)
@@ -110,12 +110,14 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
         """A transaction that is durable when the block has ended, or did not happen when it raises."""
+        self._check_process()
         with self._turn, self._told(), self._connection() as connection, connection.begin():
             yield Transaction(connection, self.postgres)
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
         """A transaction that sees one state of the store and waits for nobody."""
+        self._check_process()
         with self._turn, self._told(), self._connection() as connection:
             if self.postgres:
                 connection.execution_options(isolation_level="REPEATABLE READ")
@@ -126,14 +128,18 @@ class Database:
 
     def checkpoint(self) -> None:
         """Move what is in SQLite's log to the file itself, and empty the log, which else keeps what was deleted."""
+        self._check_process()
         if self.file is not None:
             with self._turn, self._told(), self._connection() as connection:
                 connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
+    def _check_process(self) -> None:
+        """Refuse a forked process, before it waits for a lock that a thread of its parent may hold for ever."""
+        if self._process != current_process():
+            raise ProtocolError("This Store was opened in another process: open it again here.")
+
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        if self._process != Process.number:
-            raise ProtocolError("This Store was opened in another process: open it again here.")
         if self.file is not None and _place(self.file) != self._place:  # what is written now would be found by nobody
             raise StoreError(
                 f"The file {self.name} was moved, deleted or replaced while it was open: nothing was shown. "
@@ -175,7 +181,10 @@ class Database:
         return StoreError(f"The store {self.name} failed ({reason}): nothing was shown.")
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Let go of all connections; a forked process leaves those of its parent open."""
+        if self._process != current_process():
+            self._engine.dispose(close=False)
+            return
         with self._turn:
             self._engine.dispose()
 

@@ -23,6 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 from tacit_sdk.assignment import Assignment, PersonSecret
 from tacit_sdk.connection import Connection, check_url
 from tacit_sdk.policy import LONGEST, Policy, Refused
+from tacit_sdk.process import new_mark
 from tacit_sdk.replies import Replies, Row, body
 
 POLICY_EVERY, KILLS_EVERY, SEND_EVERY = 30.0, 2.0, 1.0
@@ -133,6 +134,7 @@ class Client:
             person: whom it is for, by the id that they always have. An empty one gets the default arm.
             opt_out: whether this person objected: then it is the default arm, and nothing is sent.
         """
+        _check_process()
         if not self._running and self._threads:
             self._start()
         serving = self._serving
@@ -165,6 +167,7 @@ class Client:
             value: a number in the experiment's range; True and False are 1 and 0. Several replies to one version count
                 as the experiment says (usually: the largest).
         """
+        _check_process()
         if token is None:
             return False
         if self._closed:
@@ -186,12 +189,14 @@ class Client:
 
     def kill(self, arm: str, *, killed: bool = True) -> None:
         """Show the default arm in place of this one, in this process, whatever the service says; or end that."""
+        _check_process()
         with self._changing:
             self._killed_here = self._killed_here | {arm} if killed else self._killed_here - {arm}
             self._serve()
 
     def counters(self) -> dict[str, Any]:
         """Return what happened so far, for metrics. Nothing of it names a person."""
+        _check_process()
         policy = self._policy
         return {
             "decisions": dict(self._decisions),
@@ -209,6 +214,7 @@ class Client:
 
         Decisions go on by the last policy. Later replies are counted as dropped.
         """
+        _check_process()
         self._closed, self._threads = True, False
         self._end = monotonic() + timeout
         self._stop.set()
@@ -221,6 +227,7 @@ class Client:
 
     def poll(self) -> None:
         """Ask for the policy and for killed arms. It waits for the answers, and does not raise."""
+        _check_process()
         service = self._connection(POLL_TIMEOUT)
         elsewhere = self._policy_connection(service)
         self._poll_policy(elsewhere)
@@ -230,6 +237,7 @@ class Client:
 
     def flush(self) -> bool:
         """Send what waits; return whether nothing waits any more. It waits for the answers, and does not raise."""
+        _check_process()
         connection = self._connection(SEND_TIMEOUT)
         try:
             return self._send_all(connection)
@@ -421,12 +429,19 @@ def _jittered(seconds: float) -> float:
 _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 
-def _after_fork() -> None:
-    for client in list(_clients):
-        client._renew()
+_mark = new_mark()
+
+
+def _check_process() -> None:
+    """Renew all clients of a process that was forked, before any of them is used there."""
+    if not _mark[0]:
+        for client in list(_clients):
+            client._renew()
+        _mark[0] = 1
 
 
 def _at_exit() -> None:
+    _check_process()
     end = monotonic() + AT_EXIT
     for client in list(_clients):
         if not client._closed:
@@ -434,5 +449,5 @@ def _at_exit() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_check_process)
 atexit.register(_at_exit)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import InvalidInput
-from tacit.noise.randomness import Process, Randomness
+from tacit.noise.randomness import Randomness
 from tacit.problems import Bandit
+from tacit.process import current_process
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray, check_integer, check_number, real_array
@@ -130,7 +131,7 @@ class BanditLearner(Learner):
             self._round += len(points)
             done += len(points)
             self._played = False
-            self._process = Process.number
+            self._process = current_process()
         return kept
 
     def _absorb(self, value: float) -> None:

@@ -31,8 +31,8 @@ from tacit import kernels
 from tacit.accounting.curves import ROUND_UP
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.lattice import inner_units, l1_units, round_vectors
-from tacit.noise.randomness import Process
 from tacit.noise.source import PooledNoise, Source, Streams
+from tacit.process import current_process
 from tacit.validation import (
     LARGEST,
     MALFORMED,
@@ -276,7 +276,7 @@ def _laplace(generator: np.random.Generator, count: int) -> FloatArray:
 def next_draws(source: PooledNoise, count: int) -> FloatArray:
     """Take the next `count` integers of a source as floats: out of its pool, as long as that lasts."""
     start, stop = source.given, source.given + count
-    if start <= stop <= source.pool.size and source.home == Process.number:
+    if start <= stop <= source.pool.size and source.home == current_process():
         source.given = stop  # before they are given out: an interrupt may lose draws, never repeat them
         return source.pool[start:stop].astype(np.float64)
     return source.draw(count).astype(np.float64)
@@ -502,7 +502,7 @@ class BufferedAccumulator(Accumulator):
             return None
         source: PooledNoise = draws.args[0]
         start, stop = source.given, source.given + self.dimension
-        if stop > source.pool.size or source.home != Process.number or self._step >= self._steps:
+        if stop > source.pool.size or source.home != current_process() or self._step >= self._steps:
             return None
         sums = np.empty(self.dimension)
         kept = (self._omega, self._theta, self._buffers, self._sum, self._worth)

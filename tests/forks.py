@@ -1,0 +1,76 @@
+"""Ways to make a child process, also such as Python does not see, and what a function returns there."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+LINUX_FORK = {"x86_64": 57}  # the bare system call, which passes the C library by
+
+
+def libc_fork() -> int:
+    """Fork through the C library, holding Python's lock: no handler of Python's is called."""
+    return int(ctypes.PyDLL(None).fork())
+
+
+def system_call_fork() -> int:
+    """Fork by the system call itself: no handler of the C library's is called either."""
+    return int(ctypes.PyDLL(None).syscall(LINUX_FORK[os.uname().machine]))
+
+
+def answer_of_child(answer: Callable[[], Any], fork: Callable[[], int] = os.fork) -> Any:
+    """Return what `answer` returns in a child, as JSON carries it."""
+    read, write = os.pipe()
+    child = fork()
+    if not child:
+        status = 1
+        try:
+            os.write(write, json.dumps(answer()).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read) as file:
+        text = file.read()
+    os.waitpid(child, 0)
+    return json.loads(text)
+
+
+def answer_of_grandchild(answer: Callable[[], Any]) -> Any:
+    """Return what `answer` returns in a child of a child that asked nothing itself."""
+    return answer_of_child(lambda: answer_of_child(answer, libc_fork), libc_fork)
+
+
+def answer_of_thread(answer: Callable[[], Any]) -> Any:
+    """Return what `answer` returns in a child that a thread forked."""
+    answers: list[Any] = []
+    thread = threading.Thread(target=lambda: answers.append(answer_of_child(answer, libc_fork)))
+    thread.start()
+    thread.join()
+    return answers[0]
+
+
+def answer_of_multiprocessing(answer: Callable[[], Any]) -> Any:
+    """Return what `answer` returns in a child that multiprocessing forked."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send(answer()))
+    process.start()
+    result = receiver.recv()
+    process.join()
+    return result
+
+
+WAYS: dict[str, Callable[[Callable[[], Any]], Any]] = {
+    "libc": lambda answer: answer_of_child(answer, libc_fork),
+    "os": answer_of_child,
+    "multiprocessing": answer_of_multiprocessing,
+    "system call": lambda answer: answer_of_child(answer, system_call_fork),
+    "a thread": answer_of_thread,
+    "a fork inside a fork": answer_of_grandchild,
+}

@@ -1,0 +1,1 @@
+"""Environments that are tried for real: servers that fork below Python."""
