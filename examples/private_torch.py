@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from tacit.accounting.ledger import Ledger
 from tacit.noise.randomness import Randomness
-from tacit.torch import EpochPlan, PrivateTrainer
+from tacit_models.torch import EpochPlan, PrivateTrainer
 
 
 def network(convolutions: bool) -> torch.nn.Module:

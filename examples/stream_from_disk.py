@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.estimators import PrivateLogisticRegression
+from tacit_models import PrivateLogisticRegression
 from tacit.noise.randomness import Randomness
 
 FEATURES = 20

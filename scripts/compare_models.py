@@ -41,8 +41,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from tacit.algorithms.stochastic.objective_perturbation import objective_perturbation as objective
-from tacit.estimators import Ledger, PrivateLinearSVC, PrivateLogisticRegression
-from tacit.estimators.linear_model import calibrated
+from tacit_models import Ledger, PrivateLinearSVC, PrivateLogisticRegression
+from tacit_models.linear_model import calibrated
 
 EPSILONS, SEEDS = (0.3, 1.0, 3.0), 4
 Generator = np.random.Generator

@@ -23,7 +23,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic import private_descent as descent
 from tacit.domains import Ball
-from tacit.estimators import Ledger, PrivateLogisticRegression
+from tacit_models import Ledger, PrivateLogisticRegression
 from tacit.losses import LogisticLoss
 from tacit.losses.several_classes import MultinomialLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian

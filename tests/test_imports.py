@@ -84,4 +84,4 @@ def test_audit_is_the_function_and_its_package_imports_normally():
 
 
 def test_tokens_need_no_web_framework():
-    assert not heavy_among(loaded_by("import tacit.server.tokens")) - {"sqlalchemy"}
+    assert not heavy_among(loaded_by("import tacit_experiments.service.tokens")) - {"sqlalchemy"}

@@ -139,7 +139,7 @@ def test_a_ledger_in_memory_refuses_in_a_child(way):
     ]
     for answer in WAYS[way](lambda: [refusal(act, PrivacyError) for act in acts]):
         assert "stayed in the process that made it" in answer
-        assert "tacit.Store('people.db').ledger('people')" in answer
+        assert "tacit_experiments.Store('people.db').ledger('people')" in answer
     ledger.record("a fit", guarantee)
     assert len(ledger) == 1
 

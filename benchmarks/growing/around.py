@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tacit_experiments
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,8 +15,8 @@ import tacit
 from benchmarks.growing.case import Case, Work
 from benchmarks.growing.learners import FEW, ROUNDS, TARGET, learning, numbers
 from benchmarks.store import copy_learner
-from tacit.server.page.watch import Watch
-from tacit.spark.fleet import Fleet
+from tacit_experiments.page.watch import Watch
+from tacit_experiments.fleet.fleet import Fleet
 
 KEYS = (10, 100, 300, 1_000)
 STORED = (10, 100, 1_000, 3_000, 10_000)
@@ -89,7 +90,7 @@ def stored(folder: Path, count: int) -> Path:
     """A store with so many learners, made if it is not there."""
     path = folder / f"{count}.db"
     if not path.exists():
-        with tacit.Store(path) as store:
+        with tacit_experiments.Store(path) as store:
             store.open("learner 0", tacit.Experts(n=2, horizon=ROUNDS), **TARGET).decide()
             copy_learner(store, count)
     return path
@@ -99,7 +100,7 @@ def opening(path: Path) -> Work:
     """Open the store and one learner, whose plan is made again, and decide."""
 
     def call() -> None:
-        with tacit.Store(path) as store:
+        with tacit_experiments.Store(path) as store:
             store.open("learner 5").decide()
 
     return once(call)
@@ -109,7 +110,7 @@ def deciding(path: Path) -> Work:
     """Decisions of a learner that is open, and their feedback."""
 
     def start() -> Any:
-        store = tacit.Store(path)
+        store = tacit_experiments.Store(path)
         return store, store.open("learner 7")
 
     def play(opened: Any, size: int) -> Iterator[None]:
@@ -124,7 +125,7 @@ def deciding(path: Path) -> Work:
 
 def naming(path: Path) -> Work:
     def call() -> None:
-        with tacit.Store(path) as store:
+        with tacit_experiments.Store(path) as store:
             assert store.learners
 
     return once(call)
@@ -134,7 +135,7 @@ def looking(path: Path, *, first: bool) -> Work:
     """What the page reads of a store, and the page."""
 
     def start() -> Any:
-        store = tacit.Store(path)
+        store = tacit_experiments.Store(path)
         watch = Watch(store)
         if not first:
             watch.look()

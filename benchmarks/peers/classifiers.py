@@ -15,8 +15,8 @@ from scipy.special import softmax
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, log_loss, roc_auc_score
 
 from benchmarks import estimators
-from tacit.estimators.budget import largest_mu
-from tacit.estimators.linear_model import calibrated
+from tacit_models.budget import largest_mu
+from tacit_models.linear_model import calibrated
 
 PRIVATE_SETS = (
     "breast cancer", "digits", "ten-class digits", "wine", "text", "heavy tails", "one-hot", "wide", "100k x 50",

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.peers.classifiers import EPSILONS
 from benchmarks.peers.scikit_learn_peer import SEEDS, regression_split
-from tacit.estimators import Ledger, PrivateRidge
+from tacit_models import Ledger, PrivateRidge
 
 
 def regression_table(

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.peers.classifiers import EPSILONS, PARTS, PRIVATE_SETS, Model, fits, ours, scores
 from benchmarks.peers.timing import in_turns
-from tacit.estimators import Ledger, PrivateRidge
+from tacit_models import Ledger, PrivateRidge
 
 PACKAGES = ("scikit-learn", "numpy", "scipy", "tacit")
 ABOUT = """scikit-learn's estimators with their defaults and no privacy, on the sets and splits of the private peers

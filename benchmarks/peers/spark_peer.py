@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 import tacit
-from tacit.spark import decide
-from tacit.spark.fleet import Fleet
+from tacit_experiments.fleet import decide
+from tacit_experiments.fleet.fleet import Fleet
 
 PACKAGES = ("pyspark", "pandas", "pyarrow", "numpy", "tacit")
 ABOUT = """Both jobs read the same Parquet files as a stream, on two cores, group by key, keep a state of bytes for

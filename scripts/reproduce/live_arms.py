@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 import tacit
-from tacit.algorithms.arms.versions import Releases, next_shares, noise_deviation, result
+from tacit_experiments.adapt.versions import Releases, next_shares, noise_deviation, result
 from tacit.environments.arms import BernoulliArms, ClickArms
 from tacit.noise.randomness import Randomness
 from tacit.validation import FloatArray

@@ -17,7 +17,7 @@ from attacks.rows import listed
 from attacks.targets import learners, models, wanted
 from planted_bugs.__main__ import run
 from planted_bugs.catalogue import all_controls
-from tacit.estimators import UsefulnessWarning
+from tacit_models import UsefulnessWarning
 
 ROOT = Path(__file__).parents[2]
 QUIET = ("-q", "--no-header", "--no-summary", "-p", "attacks.tally", "-n", "2")

@@ -5,7 +5,7 @@ from inspect import signature
 from sklearn.base import BaseEstimator
 
 from attacks import rows
-from tacit import estimators
+import tacit_models as estimators
 from tacit.planning.catalogue import CATALOGUE
 
 

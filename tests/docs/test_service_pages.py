@@ -12,12 +12,12 @@ import pytest
 import typer.main
 
 import tacit
-import tacit.experiments.experiments
+import tacit_experiments.experiments
 from attacks import rows
 from cli.command import run_command
-from server.running import running
+from experiments.service.running import running
 from tacit.cli.app import app
-from tacit.server.tokens import Tokens
+from tacit_experiments.service.tokens import Tokens
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = (DOCS.parent / "README.md").read_text()
@@ -68,7 +68,7 @@ def test_an_experiment_from_start_to_click(tmp_path, monkeypatch, capsys):
         exec(program.replace("http://127.0.0.1:8000", service.url), names)
         assert capsys.readouterr().out.strip() in ("control", "short", "video")
         _, pid = names["decision"].token.split(".")
-        with tacit.experiments.experiments.Experiments(service.store) as experiments:
+        with tacit_experiments.experiments.Experiments(service.store) as experiments:
             (held,) = experiments.held(pid)
         assert (held["arm"], held["value"]) == (names["decision"].arm, 1)
 
@@ -87,7 +87,7 @@ def test_the_commands_for_tokens(tmp_path, monkeypatch, capsys):
     for line in re.findall(r"^tacit token .*$", SERVICE, re.MULTILINE):
         words = line.split("#")[0].split()[1:]
         if "--revoke" in words:
-            with tacit.Store(tmp_path / "decisions.db") as store:
+            with tacit_experiments.Store(tmp_path / "decisions.db") as store:
                 Tokens(store).make("read")
         assert run_command(*words) == 0, line
         assert capsys.readouterr().out

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from experiments.world import World
-from tacit.store import engines
+from tacit_experiments.storage import engines
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 import tacit
 from tacit.accounting.guarantee import Guarantee
 from tacit.errors import InvalidInput, PrivacyError
-from tacit.experiments.contract import LATTICE, Promise
-from tacit.experiments.design import Design
+from tacit_experiments.contract import LATTICE, Promise
+from tacit_experiments.design import Design
 from tacit.noise.randomness import Randomness
 
 

@@ -1,5 +1,6 @@
 """What holds whatever happens: limits, duplicates, clocks, copies, erasure, the order of arrival."""
 
+import tacit_experiments
 import json
 import os
 import random
@@ -13,14 +14,16 @@ import tacit
 from attacks import rows
 from experiments.world import DAY, World, arm, pid, replies
 from tacit.errors import InvalidInput, PrivacyError, StoreError
-from tacit.experiments import closing, experiments, results
-from tacit.experiments.contract import LATTICE
-from tacit.experiments.design import Design
-from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import Policy, seconds
-from tacit.experiments.replies import Replies
-from tacit.experiments.witness import Spent, Witness
-from tacit.store import engines
+from tacit_experiments import experiments
+from tacit_experiments.adapt import closing
+from tacit_experiments.adapt import results
+from tacit_experiments.contract import LATTICE
+from tacit_experiments.design import Design
+from tacit_experiments.experiments import Experiments
+from tacit_experiments.policy import Policy, seconds
+from tacit_experiments.replies import Replies
+from tacit_experiments.witness import Spent, Witness
+from tacit_experiments.storage import engines
 
 HOSTILE = [
     None,
@@ -222,7 +225,7 @@ def test_rows_are_deleted_in_time_although_the_clock_is_wrong(world):
 def test_rows_are_deleted_in_time_although_their_store_is_lost(world, tmp_path):
     policy = world.started()
     world.experiments.reply("home", replies(policy, range(10)))
-    with tacit.Store(tmp_path / "another.db") as store:
+    with tacit_experiments.Store(tmp_path / "another.db") as store:
         private = {"replies": tmp_path / "decisions.db.replies", "key": tmp_path / "decisions.db.key"}
         with world.opened(store, **private) as left:
             world.time += 3601
@@ -279,7 +282,7 @@ def test_one_release_for_a_salt_and_the_same_rows_give_the_same_one(world, tmp_p
     assert noise_of(again, exact) != noise_of(closing.noisy(key, owner, version, other), other)
     places = {"key": tmp_path / "decisions.db.key", "witness": tmp_path / "decisions.db.witness"}
     for folder, late, expected in zip(copies, (False, True), ("released", "void"), strict=True):
-        with tacit.Store(folder / "decisions.db") as store, world.opened(store, **places) as copy:
+        with tacit_experiments.Store(folder / "decisions.db") as store, world.opened(store, **places) as copy:
             if late:  # other rows than were released: the witness knows
                 copy._replies._clock = lambda: world.time - 1
                 copy.reply("home", replies(policy, range(50, 60)))

@@ -1,5 +1,6 @@
 """The life of an experiment: draft, running, frozen, ended; versions, months, arms and kills."""
 
+import tacit_experiments
 import gzip
 from itertools import pairwise
 from pathlib import Path
@@ -9,9 +10,9 @@ import pytest
 import tacit
 from experiments.world import ARMS, DAY, arm, pid, replies
 from tacit.errors import Conflict, InvalidInput, PrivacyError
-from tacit.experiments.design import Design
-from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import seconds
+from tacit_experiments.design import Design
+from tacit_experiments.experiments import Experiments
+from tacit_experiments.policy import seconds
 
 
 def charges(world):
@@ -198,7 +199,7 @@ def test_a_learner_of_arms_that_0_2_wrote_becomes_a_draft(tmp_path):
     path.write_bytes(gzip.decompress(old.read_bytes()))
     path.with_name("decisions.db.mark").write_bytes(old.with_suffix("").with_suffix(".db.mark").read_bytes())
     asked = {"epsilon": 1.0, "ledger": "everyone", "days": 1}
-    with tacit.Store(path) as store, Experiments(store) as experiments:
+    with tacit_experiments.Store(path) as store, Experiments(store) as experiments:
         store.ledger("everyone", epsilon=1.0, renews="monthly")
         before = store.export("page")
         draft = experiments.import_arms("page", Design("page", ARMS, **asked))

@@ -3,7 +3,7 @@
 import pytest
 
 from tacit.errors import InvalidInput
-from tacit.experiments.policy import Policy, assign, digest, is_pid, iso, pseudonym, seconds
+from tacit_experiments.policy import Policy, assign, digest, is_pid, iso, pseudonym, seconds
 
 POLICY = Policy(
     "home",

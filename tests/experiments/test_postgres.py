@@ -1,5 +1,6 @@
 """The same experiments in PostgreSQL: two services, rival closers, sorted batches."""
 
+import tacit_experiments
 import importlib.util
 import threading
 import time
@@ -12,11 +13,12 @@ import tacit
 from attacks import rows
 from experiments.world import World, arm, pid, replies
 from tacit.errors import InvalidInput
-from tacit.experiments import closing, records
-from tacit.experiments.contract import LATTICE
-from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import seconds
-from tacit.experiments.replies import Replies
+from tacit_experiments import records
+from tacit_experiments.adapt import closing
+from tacit_experiments.contract import LATTICE
+from tacit_experiments.experiments import Experiments
+from tacit_experiments.policy import seconds
+from tacit_experiments.replies import Replies
 
 pytestmark = [
     pytest.mark.slow,  # it starts a server
@@ -25,15 +27,15 @@ pytestmark = [
 
 
 def test_experiments_in_postgres(tmp_path):
-    from faults.postgres import server
+    from experiments.faults.postgres import server
 
     with server() as address:
         where = address("decisions")
         places = {"replies": address("replies"), "key": tmp_path / "key", "witness": tmp_path / "witness"}
-        with tacit.Store(where) as store, pytest.raises(InvalidInput, match="need replies and key and witness"):
+        with tacit_experiments.Store(where) as store, pytest.raises(InvalidInput, match="need replies and key and witness"):
             Experiments(store)
         world = World(tmp_path, where, **places)
-        with tacit.Store(where) as store, world.opened(store) as other:
+        with tacit_experiments.Store(where) as store, world.opened(store) as other:
             policy = world.started()
             sent = replies(policy, range(400))
             parts = sent, sent[::-1], sent[200:] + sent[:200]
@@ -67,7 +69,7 @@ def test_experiments_in_postgres(tmp_path):
 @pytest.mark.parametrize("locked", [True, False])
 def test_who_closes_waits_for_replies_that_are_being_written(tmp_path, monkeypatch, locked):
     """A reply is acknowledged before its version is added up, and counts; without the shared lock it would be lost."""
-    from faults.postgres import server
+    from experiments.faults.postgres import server
 
     if not locked:
         monkeypatch.setattr(Replies, "_lock", lambda *_, **__: None)

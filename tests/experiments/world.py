@@ -1,5 +1,6 @@
 """An experiment with a clock that is moved by hand, and people who reply."""
 
+import tacit_experiments
 import hashlib
 import shutil
 from contextlib import suppress
@@ -9,12 +10,12 @@ from unittest.mock import patch
 import tacit
 from tacit.accounting import ledger as ledgers
 from tacit.errors import InvalidInput, StoreError
-from tacit.experiments import experiments as module
-from tacit.experiments import records
-from tacit.experiments.design import Design
-from tacit.experiments.experiments import Experiments
-from tacit.experiments.policy import assign, pseudonym
-from tacit.store import ledgers as stored
+from tacit_experiments import experiments as module
+from tacit_experiments import records
+from tacit_experiments.design import Design
+from tacit_experiments.experiments import Experiments
+from tacit_experiments.policy import assign, pseudonym
+from tacit_experiments.storage import ledgers as stored
 
 BEGIN = datetime(2026, 11, 2, tzinfo=UTC).timestamp()
 DAY = 86_400.0
@@ -33,7 +34,7 @@ class World:
         ]
         for patched in self._patches:
             patched.start()
-        self.store = tacit.Store(folder / "decisions.db" if store is None else store)
+        self.store = tacit_experiments.Store(folder / "decisions.db" if store is None else store)
         self.store.ledger("people", epsilon=epsilon, delta=1e-6, renews=renews)
         (folder / "decisions.db.key").write_text(hashlib.sha256(b"a key that is not secret").hexdigest())
         self.experiments = self.opened()
@@ -83,7 +84,7 @@ class World:
         for companion in ("decisions.db-wal", "decisions.db-shm"):
             (self.folder / companion).unlink(missing_ok=True)
         shutil.copyfile(file, self.folder / "decisions.db")
-        self.store = tacit.Store(self.folder / "decisions.db")
+        self.store = tacit_experiments.Store(self.folder / "decisions.db")
         with suppress(InvalidInput):  # nothing was charged since
             self.store.adopt()
         self.experiments = self.opened()

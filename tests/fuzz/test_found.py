@@ -15,7 +15,7 @@ from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, Samp
 from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
-from tacit.estimators import Ledger
+from tacit_models import Ledger
 from tacit.noise.running_sums import Buffered, Tree
 from tacit.simulation.comparators import best_switching_sequence
 

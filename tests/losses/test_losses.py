@@ -7,7 +7,7 @@ from scipy import sparse
 from tacit import losses
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput
-from tacit.estimators.records import clipped_rows
+from tacit_models.records import clipped_rows
 from tacit.losses.loss import LinkLoss, clip_rows, row_norms
 from tacit.noise.randomness import Randomness
 

@@ -22,7 +22,7 @@ from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.experts import HedgeOnSums
 from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
-from tacit.experiments.contract import Promise
+from tacit_experiments.contract import Promise
 from tacit.noise import noisy_vectors
 from tacit.problems import Arms, Experts
 from tacit.runtime import doubling

@@ -15,12 +15,12 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
-from tacit.estimators import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
-from tacit.estimators import linear_model as base
-from tacit.estimators import pipeline as pipelines
-from tacit.estimators import records as weights
-from tacit.estimators.budget import NoisyCounts
-from tacit.estimators.table import PublicTable
+from tacit_models import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
+from tacit_models import linear_model as base
+from tacit_models import pipeline as pipelines
+from tacit_models import records as weights
+from tacit_models.budget import NoisyCounts
+from tacit_models.table import PublicTable
 from tacit.losses import loss as loss_base
 from tacit.losses.loss import LinkLoss
 from tacit.noise.randomness import Randomness

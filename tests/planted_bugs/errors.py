@@ -23,7 +23,7 @@ from tacit.algorithms.experts import expert_plan
 from tacit.auditing.report import Finding
 from tacit.domains import Box
 from tacit.errors import InvalidInput
-from tacit.estimators import (
+from tacit_models import (
     Ledger,
     PrivateLogisticRegression,
     PrivateRidge,
@@ -33,7 +33,7 @@ from tacit.estimators import (
     scoring,
     table,
 )
-from tacit.estimators import linear_model as base
+from tacit_models import linear_model as base
 from tacit.losses import LogisticLoss, loss
 from tacit.noise import noisy_vectors, running_sums
 from tacit.noise.lattice import LOSS_UNITS

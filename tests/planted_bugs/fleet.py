@@ -23,9 +23,9 @@ from tacit.problems import Experts
 from tacit.process import current_process
 from tacit.runtime.doubling import Doubling
 from tacit.runtime.plan import Plan
-from tacit.spark import deciding, fleet
-from tacit.spark.fleet import Fleet
-from tacit.spark.root import Root
+from tacit_experiments.fleet import deciding, fleet
+from tacit_experiments.fleet.fleet import Fleet
+from tacit_experiments.fleet.root import Root
 
 ROUNDS = 16
 _KEYS = bytes(range(32))

@@ -31,8 +31,8 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
 from tacit.domains import Ball
-from tacit.estimators import PrivateLogisticRegression
-from tacit.estimators.linear_model import PrivateLinearModel
+from tacit_models import PrivateLogisticRegression
+from tacit_models.linear_model import PrivateLinearModel
 from tacit.losses import LogisticLoss
 from tacit.noise import randomness
 from tacit.noise.randomness import Randomness, Stream

@@ -11,10 +11,10 @@ from planted_bugs.catalogue import Control, planting, swap
 from planted_bugs.tested import by_test, service
 from tacit.accounting.ledger import Ledger
 from tacit.auditing.report import Finding
-from tacit.server import http, routes
-from tacit.server.tokens import Token
-from tacit.store.ledgers import StoredLedger
-from tacit.store.rows import Row
+from tacit_experiments.service import http, routes
+from tacit_experiments.service.tokens import Token
+from tacit_experiments.storage.ledgers import StoredLedger
+from tacit_experiments.store.rows import Row
 
 CANARY = "canary-84147"
 

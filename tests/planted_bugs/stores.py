@@ -12,7 +12,7 @@ from typing import Any
 from attacks import rows
 from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.tested import by_test
-from server.running import running
+from experiments.service.running import running
 from tacit.accounting import ledger as budgets
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
@@ -21,13 +21,13 @@ from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
 from tacit.runtime.learner import Learner
 from tacit.runtime.state import same_plan
-from tacit.server import http
-from tacit.store import live as store_live
-from tacit.store import rows as store_rows
-from tacit.store import store as stores
-from tacit.store.live import Live, Turn
-from tacit.store.marks import Marks
-from tacit.store.store import Store
+from tacit_experiments.service import http
+from tacit_experiments.store import live as store_live
+from tacit_experiments.store import rows as store_rows
+from tacit_experiments.store import store as stores
+from tacit_experiments.store.live import Live, Turn
+from tacit_experiments.storage.marks import Marks
+from tacit_experiments.store.store import Store
 
 PROBLEM = Experts(n=2, horizon=20, delay=9)
 

@@ -6,7 +6,7 @@ from planted_bugs.__main__ import run
 from planted_bugs.catalogue import Control, all_controls, swap
 from tacit.auditing.report import Finding
 
-pytestmark = pytest.mark.filterwarnings("ignore::tacit.estimators.UsefulnessWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")
 CONTROLS = all_controls()
 FAST = [control for control in CONTROLS if control.fast]
 

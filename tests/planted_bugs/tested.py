@@ -46,14 +46,14 @@ def by_test(module: str, name: str, *arguments: Any) -> Callable[[], Finding]:
 
 def store(folder: Path) -> AbstractContextManager[Any]:
     """A store of its own."""
-    from tacit.store.store import Store  # an extra that the fleet's environment does not have
+    from tacit_experiments.store.store import Store  # an extra that the fleet's environment does not have
 
     return Store(folder / "decisions.db")
 
 
 def service(folder: Path) -> AbstractContextManager[Any]:
     """A service of its own."""
-    from server.running import running
+    from experiments.service.running import running
 
     return running(folder / "decisions.db")
 

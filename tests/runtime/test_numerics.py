@@ -9,7 +9,7 @@ import tacit
 from attacks import rows
 from tacit import algorithms
 from tacit.accounting.rounding import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
-from tacit.estimators import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
+from tacit_models import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
 from tacit.planning.catalogue import CATALOGUE
 
 BALL = tacit.domains.Ball(2, radius=2.0)

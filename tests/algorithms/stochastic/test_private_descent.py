@@ -14,7 +14,7 @@ from tacit.algorithms.stochastic import private_descent as descent
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit.estimators import Ledger, PrivateLogisticRegression
+from tacit_models import Ledger, PrivateLogisticRegression
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
 from tacit.losses.several_classes import MultinomialLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
@@ -229,7 +229,7 @@ def test_what_it_refuses():
         planned(numerics="float")
 
 
-@pytest.mark.filterwarnings("ignore::tacit.estimators.PrivacyWarning")
+@pytest.mark.filterwarnings("ignore::tacit_models.PrivacyWarning")
 def test_estimators_choose_it_by_public_numbers():
     digits, labels = load_digits(n_class=4, return_X_y=True)
     model = PrivateLogisticRegression(

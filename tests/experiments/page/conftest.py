@@ -1,0 +1,13 @@
+"""A store for each test, which no power failure threatens."""
+
+import tacit_experiments
+import pytest
+
+import tacit
+from experiments.service.running import unsynced
+
+
+@pytest.fixture
+def store(tmp_path):
+    with unsynced(), tacit_experiments.Store(tmp_path / "decisions.db") as opened:
+        yield opened
