@@ -12,6 +12,8 @@ TORCH := .venv-torch
 test test-numpy test-all: export PYTHONDONTWRITEBYTECODE :=
 
 UV := $(BIN)/uv
+# The three packages, each with its own pyproject.toml; what they require of each other comes from here.
+PACKAGES := packages/tacit packages/tacit-models packages/tacit-experiments
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
@@ -27,20 +29,25 @@ $(UV):
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps $(PINNED) --requirement $(VENV)/uv.txt
 
 # Where the index is one that only pip is configured for, pip installs the same wheels, by the same hashes.
-$(READY): pyproject.toml requirements.lock hatch_build.py src/tacit/_kernels.c | $(UV)
+SOURCES := pyproject.toml $(PACKAGES:=/pyproject.toml) packages/tacit/hatch_build.py packages/tacit/src/tacit/_kernels.c
+
+$(READY): $(SOURCES) requirements.lock | $(UV)
 	$(UV) pip install --python $(BIN)/python $(PINNED) --requirement requirements.lock || \
 	$(BIN)/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
-	$(UV) pip install --python $(BIN)/python --quiet --offline --no-deps --no-build-isolation --editable .
+	$(UV) pip install --python $(BIN)/python --quiet --offline --no-deps --no-build-isolation $(PACKAGES:%=--editable ./%)
 	touch $(READY)
 
-# Versions stay as they are unless pyproject.toml asks for others; delete a pin to let it move.
+# Versions stay as they are unless a pyproject.toml asks for others; delete a pin to let it move.
+# Nothing of this repository is locked.
+OWN := --no-emit-package tacit --no-emit-package tacit-models --no-emit-package tacit-experiments
 lock: | $(UV)
 	$(UV) pip compile --quiet --no-progress --universal --python-version 3.11 --only-binary :all: --generate-hashes \
-	--no-annotate --custom-compile-command 'make lock' --extra all --group dev --group bench --group docs --group build \
-	--output-file requirements.lock pyproject.toml
+	--no-annotate --custom-compile-command 'make lock' --extra all $(OWN) \
+	--group pyproject.toml:dev --group pyproject.toml:bench --group pyproject.toml:docs --group pyproject.toml:build \
+	--output-file requirements.lock $(PACKAGES:=/pyproject.toml)
 	$(UV) pip compile --quiet --no-progress --universal --python-version 3.11 --generate-hashes \
-	--no-annotate --custom-compile-command 'make lock' --extra spark --group spark \
-	--output-file requirements-spark.lock pyproject.toml
+	--no-annotate --custom-compile-command 'make lock' --extra spark $(OWN) --group pyproject.toml:spark \
+	--output-file requirements-spark.lock packages/tacit/pyproject.toml packages/tacit-experiments/pyproject.toml
 
 pins: $(READY)
 	$(BIN)/python scripts/check_pins.py
@@ -64,33 +71,33 @@ test-all: $(READY)
 # Both SDKs on the same vectors; the one in TypeScript needs node 18 or newer.
 test-sdk: $(READY)
 	cd sdk/typescript && npm ci --no-audit --no-fund && npm test
-	$(BIN)/pytest -q tests/sdk
+	$(BIN)/pytest -q tests/experiments/sdk
 
 # Spark comes as source: setuptools, by its hash, builds it.
-$(SPARK)/.ready: pyproject.toml requirements-spark.lock
+$(SPARK)/.ready: $(SOURCES) requirements-spark.lock
 	$(PYTHON) -m venv $(SPARK)
 	sed -n '/^setuptools==/,/[^\\]$$/p' requirements-spark.lock > $(SPARK)/setuptools.txt
 	$(SPARK)/bin/python -m pip install --disable-pip-version-check --no-deps $(PINNED) --requirement $(SPARK)/setuptools.txt
 	$(SPARK)/bin/python -m pip install --disable-pip-version-check --quiet --require-hashes --no-build-isolation --requirement requirements-spark.lock
-	$(SPARK)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	$(SPARK)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable ./packages/tacit --editable ./packages/tacit-experiments
 	touch $@
 
 # A fleet on a local Spark; it needs Java 17 or newer.
 test-spark: $(SPARK)/.ready
 	java -version
-	$(SPARK)/bin/pytest -q tests/spark
+	$(SPARK)/bin/pytest -q tests/experiments/fleet
 
-$(TORCH)/.ready: pyproject.toml requirements.lock | $(UV)
+$(TORCH)/.ready: $(SOURCES) requirements.lock | $(UV)
 	$(PYTHON) -m venv $(TORCH)
 	$(UV) pip install --python $(TORCH)/bin/python $(PINNED) --requirement requirements.lock || \
 	$(TORCH)/bin/python -m pip install --disable-pip-version-check $(PINNED) --requirement requirements.lock
 	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet torch==2.13.0
-	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	$(TORCH)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation $(PACKAGES:%=--editable ./%)
 	touch $@
 
 # Private training of PyTorch models, on the CPU.
 test-torch: $(TORCH)/.ready
-	$(TORCH)/bin/pytest -q tests/training
+	$(TORCH)/bin/pytest -q tests/models/torch
 
 demo: $(READY)
 	$(BIN)/tacit demo
@@ -105,7 +112,7 @@ mutants: $(READY)
 	cd tests && PYTHONPATH=.. ../$(BIN)/python -m planted_bugs
 
 faults: $(READY)
-	cd tests && PYTHONPATH=.. ../$(BIN)/python -m faults
+	cd tests && PYTHONPATH=.. ../$(BIN)/python -m experiments.faults
 
 attacks: $(READY)
 	cd tests && PYTHONPATH=.. ../$(BIN)/python -m attacks
@@ -113,7 +120,7 @@ attacks: $(READY)
 # Environments that break promises, tried for real: servers that fork below Python.
 hostile: $(READY)
 	.ci/hostile
-	$(BIN)/pytest -q tests/hostile tests/test_process.py
+	$(BIN)/pytest -q tests/experiments/hostile tests/test_process.py
 
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

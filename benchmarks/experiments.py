@@ -9,7 +9,6 @@ replied before. PostgreSQL is left out where there is no server to start.
 
 from __future__ import annotations
 
-import tacit_experiments
 import json
 import sqlite3
 import sys
@@ -28,16 +27,16 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-import tacit
+import tacit_experiments
 from benchmarks.service import SERVICE, started
+from tacit.noise.randomness import Randomness
 from tacit_experiments import records
 from tacit_experiments.adapt import closing
 from tacit_experiments.design import Design
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.policy import assign
-from tacit_experiments.witness import Spent
-from tacit.noise.randomness import Randomness
 from tacit_experiments.service.tokens import Tokens
+from tacit_experiments.witness import Spent
 
 BATCH, BATCHES, TURNS, ROWS = 100, 40, 9, 1_000_000
 CLIENTS, ASKED, GUESSES = 8, 30, 800

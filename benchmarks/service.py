@@ -9,7 +9,6 @@ Ratios to the disk mean little on a machine that does other things as well, so t
 
 from __future__ import annotations
 
-import tacit_experiments
 import json
 import os
 import subprocess
@@ -24,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import tacit
+import tacit_experiments
 from benchmarks.store import (
     CLIENTS,
     PROBLEM,

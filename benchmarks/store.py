@@ -5,7 +5,6 @@ SQLite takes them one after the other on one connection, as fast as it can; the 
 "99% of decisions" is the time within which 99 of 100 decisions came, in units of the mean time of a bare commit.
 """
 
-import tacit_experiments
 import sqlite3
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import tacit
+import tacit_experiments
 
 CLIENTS, ROUNDS, TURNS = 8, 8, 15
 LOSSES = [i / 10 for i in range(10)]

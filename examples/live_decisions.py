@@ -4,7 +4,6 @@ A process serves requests from a store until it is killed without a warning; a s
 and some of it never. Run: `python examples/live_decisions.py [requests]`.
 """
 
-import tacit_experiments
 import argparse
 import multiprocessing
 import signal
@@ -13,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import tacit
+import tacit_experiments
 
 MODELS = ("small", "medium", "large")
 LATE = 3  # requests until the feedback of one is there

@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
-from tacit_models import PrivateLogisticRegression, UsefulnessWarning
 from tacit.report.plots import line_style, save_figure, start_figure
+from tacit_models import PrivateLogisticRegression, UsefulnessWarning
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit_models import PrivateLogisticRegression
 from tacit.noise.randomness import Randomness
+from tacit_models import PrivateLogisticRegression
 
 FEATURES = 20
 CHUNK = 20_000

@@ -23,12 +23,12 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic import private_descent as descent
 from tacit.domains import Ball
-from tacit_models import Ledger, PrivateLogisticRegression
 from tacit.losses import LogisticLoss
 from tacit.losses.several_classes import MultinomialLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
 from tacit.problems import Stochastic
+from tacit_models import Ledger, PrivateLogisticRegression
 
 EPSILONS, DELTA, SEEDS = (0.3, 1.0, 3.0, 8.0), 1e-6, 3
 Table = tuple[np.ndarray, np.ndarray]

@@ -6,10 +6,16 @@ import ctypes
 import json
 import multiprocessing
 import os
+import select
+import signal
+import sys
 import threading
+import time
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
+LONGEST_ANSWER = 60.0
 LINUX_FORK = {"x86_64": 57}  # the bare system call, which passes the C library by
 
 
@@ -36,9 +42,29 @@ def answer_of_child(answer: Callable[[], Any], fork: Callable[[], int] = os.fork
             os._exit(status)
     os.close(write)
     with os.fdopen(read) as file:
+        answered = select.select([file], [], [], LONGEST_ANSWER)[0]
+        if not answered:
+            os.kill(child, signal.SIGKILL)
         text = file.read()
     os.waitpid(child, 0)
+    assert answered, f"the child did not answer within {LONGEST_ANSWER:g} seconds"
     return json.loads(text)
+
+
+@contextmanager
+def other_threads_at_rest():
+    """Fork from a thread only while no other thread waits for Python's lock.
+
+    A child that is forked below Python inherits the wish of such a thread, which is not there, and waits for it
+    without end: Python's own handlers would have reset the lock.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(LONGEST_ANSWER)
+    time.sleep(0.05)  # until the thread that started this one waits for its end
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def answer_of_grandchild(answer: Callable[[], Any]) -> Any:
@@ -49,7 +75,12 @@ def answer_of_grandchild(answer: Callable[[], Any]) -> Any:
 def answer_of_thread(answer: Callable[[], Any]) -> Any:
     """Return what `answer` returns in a child that a thread forked."""
     answers: list[Any] = []
-    thread = threading.Thread(target=lambda: answers.append(answer_of_child(answer, libc_fork)))
+
+    def fork_here() -> None:
+        with other_threads_at_rest():
+            answers.append(answer_of_child(answer, libc_fork))
+
+    thread = threading.Thread(target=fork_here)
     thread.start()
     thread.join()
     return answers[0]

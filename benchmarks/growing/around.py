@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tacit_experiments
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,11 +11,12 @@ from typing import Any
 import numpy as np
 
 import tacit
+import tacit_experiments
 from benchmarks.growing.case import Case, Work
 from benchmarks.growing.learners import FEW, ROUNDS, TARGET, learning, numbers
 from benchmarks.store import copy_learner
-from tacit_experiments.page.watch import Watch
 from tacit_experiments.fleet.fleet import Fleet
+from tacit_experiments.service.page.watch import Watch
 
 KEYS = (10, 100, 300, 1_000)
 STORED = (10, 100, 1_000, 3_000, 10_000)

@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 import tacit
-from tacit_experiments.adapt.versions import Releases, next_shares, noise_deviation, result
 from tacit.environments.arms import BernoulliArms, ClickArms
 from tacit.noise.randomness import Randomness
 from tacit.validation import FloatArray
+from tacit_experiments.versions import Releases, next_shares, noise_deviation, result
 
 RATES = (0.028, 0.030, 0.031, 0.033, 0.034, 0.040)
 ROUNDS = 2_000_000

@@ -4,8 +4,8 @@ from inspect import signature
 
 from sklearn.base import BaseEstimator
 
-from attacks import rows
 import tacit_models as estimators
+from attacks import rows
 from tacit.planning.catalogue import CATALOGUE
 
 

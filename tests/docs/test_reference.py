@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit import algorithms, domains, environments, losses, report
 import tacit_models as estimators
-from tacit_experiments import fleet as spark
+from tacit import algorithms, domains, environments, losses, report
 from tacit.planning.catalogue import CATALOGUE
+from tacit_experiments import fleet as spark
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "docs" / "reference.md", *sorted((ROOT / "docs" / "reference").glob("*.md"))]

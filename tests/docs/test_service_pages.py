@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import typer.main
 
-import tacit
 import tacit_experiments.experiments
 from attacks import rows
 from cli.command import run_command

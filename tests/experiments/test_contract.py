@@ -8,9 +8,9 @@ import pytest
 import tacit
 from tacit.accounting.guarantee import Guarantee
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.randomness import Randomness
 from tacit_experiments.contract import LATTICE, Promise
 from tacit_experiments.design import Design
-from tacit.noise.randomness import Randomness
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """What holds whatever happens: limits, duplicates, clocks, copies, erasure, the order of arrival."""
 
-import tacit_experiments
 import json
 import os
 import random
@@ -10,20 +9,19 @@ from dataclasses import replace
 
 import pytest
 
-import tacit
+import tacit_experiments
 from attacks import rows
 from experiments.world import DAY, World, arm, pid, replies
 from tacit.errors import InvalidInput, PrivacyError, StoreError
 from tacit_experiments import experiments
-from tacit_experiments.adapt import closing
-from tacit_experiments.adapt import results
+from tacit_experiments.adapt import closing, results
 from tacit_experiments.contract import LATTICE
 from tacit_experiments.design import Design
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.policy import Policy, seconds
 from tacit_experiments.replies import Replies
-from tacit_experiments.witness import Spent, Witness
 from tacit_experiments.storage import engines
+from tacit_experiments.witness import Spent, Witness
 
 HOSTILE = [
     None,

@@ -1,6 +1,5 @@
 """The life of an experiment: draft, running, frozen, ended; versions, months, arms and kills."""
 
-import tacit_experiments
 import gzip
 from itertools import pairwise
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+import tacit_experiments
 from experiments.world import ARMS, DAY, arm, pid, replies
 from tacit.errors import Conflict, InvalidInput, PrivacyError
 from tacit_experiments.design import Design

@@ -1,6 +1,5 @@
 """The same experiments in PostgreSQL: two services, rival closers, sorted batches."""
 
-import tacit_experiments
 import importlib.util
 import threading
 import time
@@ -9,7 +8,7 @@ from functools import partial
 
 import pytest
 
-import tacit
+import tacit_experiments
 from attacks import rows
 from experiments.world import World, arm, pid, replies
 from tacit.errors import InvalidInput
@@ -32,7 +31,10 @@ def test_experiments_in_postgres(tmp_path):
     with server() as address:
         where = address("decisions")
         places = {"replies": address("replies"), "key": tmp_path / "key", "witness": tmp_path / "witness"}
-        with tacit_experiments.Store(where) as store, pytest.raises(InvalidInput, match="need replies and key and witness"):
+        with (
+            tacit_experiments.Store(where) as store,
+            pytest.raises(InvalidInput, match="need replies and key and witness"),
+        ):
             Experiments(store)
         world = World(tmp_path, where, **places)
         with tacit_experiments.Store(where) as store, world.opened(store) as other:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scripts.reproduce.live_arms import month
 
-from tacit_experiments.adapt.versions import (
+from tacit.errors import InvalidInput
+from tacit_experiments.versions import (
     LENGTHS,
     WHOLE,
     Releases,
@@ -18,7 +19,6 @@ from tacit_experiments.adapt.versions import (
     sample_ratio,
     version_length,
 )
-from tacit.errors import InvalidInput
 
 RATES = np.array([0.028, 0.030, 0.031, 0.033, 0.034, 0.040])
 

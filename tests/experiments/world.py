@@ -1,13 +1,12 @@
 """An experiment with a clock that is moved by hand, and people who reply."""
 
-import tacit_experiments
 import hashlib
 import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
 from unittest.mock import patch
 
-import tacit
+import tacit_experiments
 from tacit.accounting import ledger as ledgers
 from tacit.errors import InvalidInput, StoreError
 from tacit_experiments import experiments as module

@@ -15,9 +15,9 @@ from tacit.accounting.curves import BoundedRange, Gaussian, Pure, Repeated, Samp
 from tacit.accounting.lazy import LazyChain
 from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
-from tacit_models import Ledger
 from tacit.noise.running_sums import Buffered, Tree
 from tacit.simulation.comparators import best_switching_sequence
+from tacit_models import Ledger
 
 N = 3
 ANSWERED = {

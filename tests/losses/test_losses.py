@@ -7,9 +7,9 @@ from scipy import sparse
 from tacit import losses
 from tacit.domains import Ball, Box, Simplex
 from tacit.errors import InvalidInput
-from tacit_models.records import clipped_rows
 from tacit.losses.loss import LinkLoss, clip_rows, row_norms
 from tacit.noise.randomness import Randomness
+from tacit_models.records import clipped_rows
 
 LINKS = [
     losses.SquaredLoss(),

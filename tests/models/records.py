@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.datasets import make_blobs
 
-from tacit_models import Ledger, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 from tacit.noise.randomness import Randomness
+from tacit_models import Ledger, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
 
 SOURCE = Randomness.replayable(1)
 

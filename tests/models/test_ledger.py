@@ -14,6 +14,7 @@ from tacit.accounting.composition import compose
 from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.errors import InvalidInput, PrivacyError, TacitError
+from tacit.noise.randomness import Randomness
 from tacit_models import (
     LEDGER,
     Ledger,
@@ -24,7 +25,6 @@ from tacit_models import (
     private_pipeline,
 )
 from tacit_models.ledger import spend
-from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")  # few rows are enough here
 STREAM = Randomness.replayable(0).stream("data")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 
+import tacit_models as estimators
 from attacks import rows
 from attacks.targets import models
 from models.records import SOURCE, two_classes
-import tacit_models as estimators
 from tacit.errors import ProtocolError
-from tacit_models import Ledger, PrivacyWarning
 from tacit.noise.randomness import Randomness
 from tacit.testing.noise import forked, interrupted
+from tacit_models import Ledger, PrivacyWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")  # few rows are enough here
 CLASSIFIED = {"data_norm": 1.0, "classes": [0, 1]}

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+import tacit_models as estimators
 from attacks import rows
 from attacks.targets import models
 from models.records import CLASSIFIERS, private, two_classes
-import tacit_models as estimators
 from tacit.errors import InvalidInput
 
 LEDGER = estimators.Ledger()

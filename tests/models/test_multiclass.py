@@ -7,10 +7,10 @@ import pytest
 
 from models.records import CLASSIFIERS, SOURCE, three_classes, two_classes
 from tacit.errors import InvalidInput
-from tacit_models import Ledger, PrivateLogisticRegression, UsefulnessWarning
 from tacit.losses import SmoothedHingeLoss
 from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
 from tacit.noise.randomness import Randomness
+from tacit_models import Ledger, PrivateLogisticRegression, UsefulnessWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")  # few rows are enough here
 

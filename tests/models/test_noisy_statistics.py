@@ -8,11 +8,11 @@ import pytest
 from attacks import rows as attacked
 from tacit.accounting.calibration import gaussian_mu
 from tacit.errors import PrivacyError
-from tacit_models import statistics
-from tacit_models.budget import NoisyStatistics, statistics_curve
 from tacit.noise.lattice import cross_ratio, joint_shift, moments_shift
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
+from tacit_models import statistics
+from tacit_models.budget import NoisyStatistics, statistics_curve
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 3.0])

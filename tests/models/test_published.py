@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from models.records import SOURCE, three_classes, two_classes
+from tacit.noise.randomness import Randomness
 from tacit_models import (
     Bounds,
     Categories,
@@ -23,7 +24,6 @@ from tacit_models import (
     PublicTable,
     private_pipeline,
 )
-from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")
 X, Y = two_classes(1000)

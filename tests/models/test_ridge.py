@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from models.records import private, two_classes, unit
-from tacit_models import PrivateRidge
 from tacit.noise.randomness import Randomness
+from tacit_models import PrivateRidge
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")  # few rows are enough here
 either = pytest.mark.parametrize("algorithm", ["objective", "one-pass"])

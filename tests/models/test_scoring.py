@@ -9,6 +9,7 @@ from sklearn.metrics import brier_score_loss, log_loss, mean_absolute_error, mea
 from attacks import rows
 from models.records import SOURCE, two_classes
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.randomness import Randomness
 from tacit_models import (
     Ledger,
     PrivateGridSearch,
@@ -23,7 +24,6 @@ from tacit_models.scoring import (
     error_scale,
     error_sum,
 )
-from tacit.noise.randomness import Randomness
 
 HUGE = (1.7e308 * np.ones(16), 1.7e308 * np.tile([1.0, -1.0], 8), 1.7e308 * np.repeat([1.0, -1.0], 8))
 

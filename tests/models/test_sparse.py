@@ -9,11 +9,11 @@ from scipy import sparse
 
 from models.records import private
 from tacit.errors import InvalidInput
-from tacit_models import Ledger, PrivateGridSearch, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
-from tacit_models.records import WeightedLogisticLoss, canonical, clipped_rows, dense_parts, norms_of, with_constant
 from tacit.noise.randomness import Randomness
 from tacit.solvers.loss_sums import LinkSum, SparseLinkSum
 from tacit.solvers.minimum import perturbed_minimum
+from tacit_models import Ledger, PrivateGridSearch, PrivateLinearSVC, PrivateLogisticRegression, PrivateRidge
+from tacit_models.records import WeightedLogisticLoss, canonical, clipped_rows, dense_parts, norms_of, with_constant
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")  # few rows are enough here
 

@@ -19,6 +19,8 @@ from models.records import SOURCE, two_classes
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.guarantee import Relation
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.noise.randomness import Randomness
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 from tacit_models import (
     Bounds,
     Categories,
@@ -36,8 +38,6 @@ from tacit_models import (
     statistics,
 )
 from tacit_models.budget import NoisyCounts, NoisyStatistics
-from tacit.noise.randomness import Randomness
-from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")
 CELLS = (-1e308, -1.0, 0.0, 0.3, 1.0, 1e308)

@@ -20,6 +20,8 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer
 from attacks import rows
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.errors import InvalidInput
+from tacit.losses.loss import clip_rows, row_norms
+from tacit.noise.randomness import Randomness
 from tacit_models import (
     Ledger,
     PrivateGridSearch,
@@ -29,8 +31,6 @@ from tacit_models import (
     private_pipeline,
 )
 from tacit_models.records import canonical, clipped_rows
-from tacit.losses.loss import clip_rows, row_norms
-from tacit.noise.randomness import Randomness
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning"),

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from attacks import rows
 from models.records import SOURCE
 from tacit.errors import InvalidInput
+from tacit.noise.randomness import Randomness
 from tacit_models import (
     Bounds,
     Categories,
@@ -27,7 +28,6 @@ from tacit_models import (
     PublicTable,
     private_pipeline,
 )
-from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")
 SECRET = "SECRET77"

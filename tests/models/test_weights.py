@@ -13,6 +13,8 @@ from tacit.accounting.curves import Gaussian
 from tacit.accounting.guarantee import Relation
 from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
 from tacit.errors import InvalidInput
+from tacit.losses import LogisticLoss, SmoothedHingeLoss
+from tacit.noise.randomness import Randomness
 from tacit_models import (
     Ledger,
     PrivacyWarning,
@@ -28,8 +30,6 @@ from tacit_models.budget import (
     matched_line,
 )
 from tacit_models.records import WeightedHingeLoss, WeightedLogisticLoss, clipped_weights, relative_weights
-from tacit.losses import LogisticLoss, SmoothedHingeLoss
-from tacit.noise.randomness import Randomness
 
 pytestmark = pytest.mark.filterwarnings("ignore::tacit_models.UsefulnessWarning")  # few rows are enough here
 

@@ -22,11 +22,11 @@ from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.experts import HedgeOnSums
 from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
-from tacit_experiments.contract import Promise
 from tacit.noise import noisy_vectors
 from tacit.problems import Arms, Experts
 from tacit.runtime import doubling
 from tacit.verification import algorithms, experiments
+from tacit_experiments.contract import Promise
 
 
 def _compared(instance: str, quantity: str, certified: float, lower: float) -> Finding:

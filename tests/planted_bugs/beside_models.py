@@ -15,15 +15,15 @@ from planted_bugs.tested import by_test
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import SHRUNK
 from tacit.auditing.report import Finding
+from tacit.losses import loss as loss_base
+from tacit.losses.loss import LinkLoss
+from tacit.noise.randomness import Randomness
 from tacit_models import Ledger, PrivateLogisticRegression, classifier, ridge, scoring, statistics
 from tacit_models import linear_model as base
 from tacit_models import pipeline as pipelines
 from tacit_models import records as weights
 from tacit_models.budget import NoisyCounts
 from tacit_models.table import PublicTable
-from tacit.losses import loss as loss_base
-from tacit.losses.loss import LinkLoss
-from tacit.noise.randomness import Randomness
 
 _ROWS = Randomness.replayable(4).stream("data").standard_normal((60, 3))
 _LABELS = np.arange(60) % 2

@@ -23,6 +23,11 @@ from tacit.algorithms.experts import expert_plan
 from tacit.auditing.report import Finding
 from tacit.domains import Box
 from tacit.errors import InvalidInput
+from tacit.losses import LogisticLoss, loss
+from tacit.noise import noisy_vectors, running_sums
+from tacit.noise.lattice import LOSS_UNITS
+from tacit.noise.running_sums import accumulators
+from tacit.testing.rounds import Case
 from tacit_models import (
     Ledger,
     PrivateLogisticRegression,
@@ -34,11 +39,6 @@ from tacit_models import (
     table,
 )
 from tacit_models import linear_model as base
-from tacit.losses import LogisticLoss, loss
-from tacit.noise import noisy_vectors, running_sums
-from tacit.noise.lattice import LOSS_UNITS
-from tacit.noise.running_sums import accumulators
-from tacit.testing.rounds import Case
 
 SECRET = "0.1251"
 

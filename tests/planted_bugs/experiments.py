@@ -10,13 +10,12 @@ import pytest
 from attacks import rows
 from planted_bugs.catalogue import around, planting
 from planted_bugs.tested import by_test
+from tacit.noise.randomness import Sealed
 from tacit_experiments import records, replies
-from tacit_experiments.adapt import closing
-from tacit_experiments.adapt import results
+from tacit_experiments.adapt import closing, results
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.replies import Replies
 from tacit_experiments.witness import Witness
-from tacit.noise.randomness import Sealed
 
 tested = partial(by_test, "experiments.test_invariants")
 

@@ -31,8 +31,6 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
 from tacit.domains import Ball
-from tacit_models import PrivateLogisticRegression
-from tacit_models.linear_model import PrivateLinearModel
 from tacit.losses import LogisticLoss
 from tacit.noise import randomness
 from tacit.noise.randomness import Randomness, Stream
@@ -45,6 +43,8 @@ from tacit.runtime.doubling import Doubling
 from tacit.runtime.final_model import FinalModelLearner
 from tacit.runtime.learner import Learner
 from tacit.testing.rounds import Case
+from tacit_models import PrivateLogisticRegression
+from tacit_models.linear_model import PrivateLinearModel
 
 
 def bandit() -> Case:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from attacks import rows
+from experiments.service.running import running
 from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.tested import by_test
-from experiments.service.running import running
 from tacit.accounting import ledger as budgets
 from tacit.auditing.report import Finding
 from tacit.auditing.script import swapped
@@ -22,11 +22,11 @@ from tacit.problems import Experts
 from tacit.runtime.learner import Learner
 from tacit.runtime.state import same_plan
 from tacit_experiments.service import http
+from tacit_experiments.storage.marks import Marks
 from tacit_experiments.store import live as store_live
 from tacit_experiments.store import rows as store_rows
 from tacit_experiments.store import store as stores
 from tacit_experiments.store.live import Live, Turn
-from tacit_experiments.storage.marks import Marks
 from tacit_experiments.store.store import Store
 
 PROBLEM = Experts(n=2, horizon=20, delay=9)

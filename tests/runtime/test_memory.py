@@ -12,18 +12,18 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import tacit
+import tacit_models as estimators
 from attacks import rows
 from runtime.contract import numbers
 from tacit import Randomness
-import tacit_models as estimators
 from tacit.auditing.script import swapped
-from tacit_models import grid_search, linear_model, statistics
 from tacit.noise.noisy_vectors import NoisyVectors, vector_grid
 from tacit.noise.running_sums import CubeTree, LaplaceTree, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords
-from tacit_experiments.fleet.fleet import Fleet
 from tacit.testing.playing import spoilt_at
 from tacit.validation import BLOCK_ENTRIES, Rows, real_array
+from tacit_experiments.fleet.fleet import Fleet
+from tacit_models import grid_search, linear_model, statistics
 
 LAZY = tacit.algorithms.LazyExperts(tacit.Experts(n=3, horizon=2000), eta=0.5, force=0.2)
 

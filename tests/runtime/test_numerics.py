@@ -9,8 +9,8 @@ import tacit
 from attacks import rows
 from tacit import algorithms
 from tacit.accounting.rounding import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
-from tacit_models import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
 from tacit.planning.catalogue import CATALOGUE
+from tacit_models import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
 
 BALL = tacit.domains.Ball(2, radius=2.0)
 PROBLEMS = {

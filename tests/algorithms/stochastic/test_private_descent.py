@@ -14,13 +14,13 @@ from tacit.algorithms.stochastic import private_descent as descent
 from tacit.algorithms.stochastic.private_descent import PrivateDescent
 from tacit.domains import Ball
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
-from tacit_models import Ledger, PrivateLogisticRegression
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
 from tacit.losses.several_classes import MultinomialLoss
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 from tacit.problems import Stochastic
+from tacit_models import Ledger, PrivateLogisticRegression
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6, "relation": "zero-out"}
 

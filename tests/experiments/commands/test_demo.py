@@ -3,8 +3,8 @@ import json
 import pytest
 
 from cli.command import refused, run_command
-from tacit_experiments.commands import demo
 from tacit.data import digits_models
+from tacit_experiments.commands import demo
 
 
 def test_demo_is_an_experiment_that_ends_with_a_picture_and_the_contract(tmp_path, monkeypatch, capsys):

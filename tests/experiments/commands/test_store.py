@@ -1,9 +1,9 @@
 """`tacit store`: what an owner does to a store by hand."""
 
-import tacit_experiments
 import pytest
 
 import tacit
+import tacit_experiments
 from cli.command import refused, run_command
 
 pytest.importorskip("sqlalchemy")

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import typer.main
 import yaml
 
-from experiments.world import World
 from experiments.service.running import running
+from experiments.world import World
 from tacit.cli.app import app
 from tacit_experiments.service.http import Metrics
 

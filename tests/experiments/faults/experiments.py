@@ -5,7 +5,6 @@ was sent and never acknowledged may be, a whole batch or nothing of it. Noise is
 exact sums, so a release is right if and only if it is that of the acknowledged batches and some of the others.
 """
 
-import tacit_experiments
 import http.client
 import json
 import os
@@ -20,7 +19,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 
-import tacit
+import tacit_experiments
 from experiments.faults.services import begin, supervised, working
 from experiments.faults.world import moments
 from tacit.errors import TacitError
@@ -31,11 +30,11 @@ from tacit_experiments.design import Design
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.policy import assign, digest
 from tacit_experiments.replies import Replies
-from tacit_experiments.witness import Witness
 from tacit_experiments.service import experiments as routes
 from tacit_experiments.service.server import listening
 from tacit_experiments.service.tokens import SCOPES, Tokens
 from tacit_experiments.storage.ledgers import StoredLedger
+from tacit_experiments.witness import Witness
 
 NAME, LEDGER, CLIENTS, CLOSERS = "home", "people", 4, 2
 SECONDS, WINDOW = 1.5, 1.0

@@ -5,7 +5,6 @@ same key. All services share one listening socket, so that the others, or the ne
 was killed. A supervisor, forked before there are threads, starts and kills them.
 """
 
-import tacit_experiments
 import os
 import signal
 import threading
@@ -13,7 +12,7 @@ import time
 from contextlib import contextmanager
 from functools import partial
 
-import tacit
+import tacit_experiments
 from experiments.faults import world
 from experiments.faults.kills import verdict
 from experiments.faults.lives import CLIENTS, Account

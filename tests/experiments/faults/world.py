@@ -1,12 +1,12 @@
 """What is decided while things fail, and the same learner that never met a failure."""
 
-import tacit_experiments
 import json
 from unittest.mock import patch
 
 import numpy as np
 
 import tacit
+import tacit_experiments
 from tacit_experiments.store import store as stores
 
 NAME, LEDGER = "home", "people"

@@ -22,8 +22,8 @@ from tacit_sdk.connection import Connection
 from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
 
 from attacks import rows
-from forks import WAYS, answer_of_child, libc_fork
 from experiments.sdk.service import SECRET, TOKEN, lasting, serving
+from forks import WAYS, answer_of_child, libc_fork
 
 SALT = lasting()["salt"]
 

@@ -1,6 +1,5 @@
 """A service of our own on loopback: in a thread of this process, or as a process."""
 
-import tacit_experiments
 import json
 import os
 import signal
@@ -12,7 +11,7 @@ import urllib.request
 from contextlib import ExitStack, contextmanager, nullcontext
 from unittest.mock import patch
 
-import tacit
+import tacit_experiments
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.service import server
 from tacit_experiments.service.app import create_app

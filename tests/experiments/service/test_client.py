@@ -1,6 +1,5 @@
 """The client asks again under the same key, and shows its token to nobody."""
 
-import tacit_experiments
 import http.server
 import json
 import os
@@ -15,8 +14,9 @@ import numpy as np
 import pytest
 
 import tacit
-from forks import libc_fork
+import tacit_experiments
 from experiments.service.running import LOSSES
+from forks import libc_fork
 from tacit.errors import Conflict, InvalidInput, ProtocolError, ServiceError
 
 TOKEN = "tacit_" + "s3cret" * 7

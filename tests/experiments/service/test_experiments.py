@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import jsonschema
 import pytest
 
-from experiments.world import pid
 from experiments.service.running import running
+from experiments.world import pid
 from tacit_experiments.policy import assign
 from tacit_experiments.service import experiments as routes
 

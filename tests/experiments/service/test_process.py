@@ -1,6 +1,5 @@
 """`tacit serve` as a process: how it begins, how it ends, and that there is one of it."""
 
-import tacit_experiments
 import http.client
 import json
 import os
@@ -14,10 +13,11 @@ from contextlib import ExitStack, closing, contextmanager
 import pytest
 
 import tacit
+import tacit_experiments
 from cli.command import refused, run_command
 from experiments.service.running import start
-from tacit_experiments.commands.service import token_command
 from tacit.errors import StoreError
+from tacit_experiments.commands.service import token_command
 from tacit_experiments.service.server import occupied
 from tacit_experiments.service.tokens import SCOPES, Tokens
 

@@ -1,9 +1,8 @@
 """A store in a folder of its own."""
 
-import tacit_experiments
 import pytest
 
-import tacit
+import tacit_experiments
 from tacit_experiments.storage import engines
 
 

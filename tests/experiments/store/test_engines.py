@@ -1,9 +1,8 @@
 """Where a store can be, and what it needs."""
 
-import tacit_experiments
 import pytest
 
-import tacit
+import tacit_experiments
 from tacit.errors import InvalidInput, MissingExtra
 from tacit_experiments.storage import engines
 

@@ -1,6 +1,5 @@
 """The files of a store: where they stand, what they hold, and that nothing is written to another one."""
 
-import tacit_experiments
 import errno
 import os
 import threading
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import tacit
+import tacit_experiments
 from attacks import rows
 from forks import WAYS
 from tacit.errors import InvalidInput, ProtocolError, StoreError

@@ -1,12 +1,12 @@
 """What a store deletes: feedback after the last decision, keys with their windows, everything private at the end."""
 
-import tacit_experiments
 import gzip
 from pathlib import Path
 
 import pytest
 
 import tacit
+import tacit_experiments
 from experiments.store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import InvalidInput, ProtocolError
 
@@ -124,5 +124,8 @@ def test_a_store_of_version_0_2_is_cleaned_when_it_is_opened_and_goes_on(old):
 
 def test_a_store_of_version_0_2_without_its_marks_is_refused(old):
     old.with_name("decisions.db.mark").unlink()
-    with tacit_experiments.Store(old) as store, pytest.raises(tacit.StoreError, match="has marks, and they are not beside it"):
+    with (
+        tacit_experiments.Store(old) as store,
+        pytest.raises(tacit.StoreError, match="has marks, and they are not beside it"),
+    ):
         store.open("home")

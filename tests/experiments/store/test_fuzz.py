@@ -1,6 +1,5 @@
 """Stores: nonsense is refused in one sentence, and nothing of it is written."""
 
-import tacit_experiments
 import json
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit
+import tacit_experiments
 from fuzz.harness import REFUSED, attempt
 from fuzz.strategies import examples, nearly, one_of, values
 from tacit_experiments.storage import engines

@@ -1,12 +1,12 @@
 """Budgets in a store: charged with the first decision, in one transaction, and kept after everybody ended."""
 
-import tacit_experiments
 import json
 from datetime import UTC, datetime
 
 import pytest
 
 import tacit
+import tacit_experiments
 from tacit.accounting import ledger as budgets
 from tacit.accounting.curves import Pure
 from tacit.accounting.guarantee import Guarantee

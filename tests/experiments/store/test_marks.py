@@ -1,11 +1,10 @@
 """Copies of a store are noticed by their place, by their epochs and by the marks beside the file."""
 
-import tacit_experiments
 import shutil
 
 import pytest
 
-import tacit
+import tacit_experiments
 from attacks import rows
 from experiments.store.world import PROBLEM, TARGET, use
 from tacit.errors import InvalidInput, StoreError
@@ -32,7 +31,10 @@ def test_an_older_copy_that_was_put_back_is_noticed(path):
         with pytest.raises(StoreError, match="an earlier copy was put back"):
             store.open("home", PROBLEM, **TARGET)
     path.with_name("decisions.db.mark").unlink()
-    with tacit_experiments.Store(path) as store, pytest.raises(StoreError, match="has marks, and they are not beside it"):
+    with (
+        tacit_experiments.Store(path) as store,
+        pytest.raises(StoreError, match="has marks, and they are not beside it"),
+    ):
         store.open("home", PROBLEM, **TARGET)
 
 

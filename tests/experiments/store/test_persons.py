@@ -1,6 +1,5 @@
 """Persons in a store: each counts in so many rounds as the contract covers, whoever writes at once."""
 
-import tacit_experiments
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -8,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import tacit
+import tacit_experiments
 from experiments.store.world import SEED
 from tacit.errors import Conflict, InvalidInput, ProtocolError
 

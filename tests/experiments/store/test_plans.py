@@ -1,11 +1,11 @@
 """Problems and plans as a store describes them: a learner is opened again without planning."""
 
-import tacit_experiments
 import json
 
 import pytest
 
 import tacit
+import tacit_experiments
 from experiments.store.world import TARGET
 from tacit.errors import InvalidInput, StoreError
 from tacit.planning.catalogue import algorithms_for

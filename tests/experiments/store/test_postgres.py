@@ -1,6 +1,5 @@
 """The same store in PostgreSQL."""
 
-import tacit_experiments
 import importlib.util
 import threading
 import time
@@ -10,6 +9,7 @@ from unittest.mock import patch
 import pytest
 
 import tacit
+import tacit_experiments
 from tacit.errors import InvalidInput, PrivacyError, StoreError
 from tacit_experiments.store.live import Turn
 

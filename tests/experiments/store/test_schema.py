@@ -1,9 +1,8 @@
 """The tables of a store: migrations, and versions that are too new."""
 
-import tacit_experiments
 import pytest
 
-import tacit
+import tacit_experiments
 from tacit.errors import StoreError
 from tacit_experiments.store import schema
 

@@ -1,6 +1,5 @@
 """A store shows nothing before it is durable, and counts nothing twice."""
 
-import tacit_experiments
 import json
 import shutil
 import stat
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import tacit
+import tacit_experiments
 from attacks import rows
 from experiments.store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import InvalidInput, ProtocolError, StoreError

@@ -3,7 +3,6 @@
 The store, its marks and the 25 decisions that followed (`families-0.2.json`) were made by version 0.2.
 """
 
-import tacit_experiments
 import gzip
 import json
 from dataclasses import replace
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import tacit
+import tacit_experiments
 from tacit.domains import Ball
 from tacit.errors import Conflict
 from tacit.losses import LogisticLoss

@@ -1,13 +1,12 @@
 """Writers that meet, fail or are interrupted: one at a time, and nothing is shown that was not committed."""
 
-import tacit_experiments
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
-import tacit
+import tacit_experiments
 from attacks import rows
 from experiments.store.world import PROBLEM, SEED, TARGET, actions, losses, twin, use
 from tacit.errors import ProtocolError, StoreError

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch.nn")  # this folder has the same name, and no such module
+from models.torch import test_trainer as attacks
 from tacit.noise.lattice import round_vectors
 from tacit_models.torch import Run
 from tacit_models.torch import trainer as training
-from models.torch import test_trainer as attacks
 
 
 def clipped_after_the_sum(self, gradients):

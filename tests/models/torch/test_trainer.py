@@ -15,10 +15,10 @@ import torch
 from tacit.accounting.ledger import Ledger
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError, StoreError
 from tacit.noise.randomness import Randomness
-from tacit_models.torch import EpochPlan, PrivateTrainer
 from tacit.verification.facts import Facts
 from tacit.verification.leaks import GaussianLeak
 from tacit.verification.sums import Shift, sum_leak
+from tacit_models.torch import EpochPlan, PrivateTrainer
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6, "relation": "zero-out"}
 

@@ -24,8 +24,6 @@ from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, Pure, SamplerErro
 from tacit.accounting.guarantee import ENFORCED, Guarantee, Relation
 from tacit.accounting.rounding import EXACT, exact_up_to, rounded_up
 from tacit.errors import PrivacyError
-from tacit_experiments.design import Design
-from tacit_experiments.policy import digest
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.discrete_laplace import SMALLEST_RATE, DiscreteLaplace, laplace_rate
 from tacit.noise.randomness import SEALED
@@ -33,6 +31,8 @@ from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_sla
 from tacit.noise.source import Streams
 from tacit.validation import IntArray
 from tacit.version import __version__
+from tacit_experiments.design import Design
+from tacit_experiments.policy import digest
 
 FORMAT = "tacit experiment contract 1"
 LATTICE = 2**16

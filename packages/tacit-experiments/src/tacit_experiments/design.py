@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tacit_experiments.adapt.versions import LENGTHS, version_length
 from tacit.errors import InvalidInput
 from tacit.validation import (
     check_choice,
@@ -25,6 +24,7 @@ from tacit.validation import (
     plain_fields,
     real_array,
 )
+from tacit_experiments.versions import LENGTHS, version_length
 
 DAYS_OF_MONTH = 31
 MOST_ARMS = 64

@@ -20,24 +20,23 @@ import numpy as np
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.accounting.ledger import now as calendar
-from tacit_experiments.adapt.versions import FLOOR, HOLD
-from tacit_experiments.adapt.versions import policy as cumulative
 from tacit.errors import Conflict, InvalidInput, PrivacyError, StoreError
+from tacit.noise.randomness import secret_bytes
+from tacit.validation import FloatArray
 from tacit_experiments import records
-from tacit_experiments.adapt import closing
-from tacit_experiments.adapt import results
+from tacit_experiments.adapt import closing, results
 from tacit_experiments.contract import LATTICE, Promise
 from tacit_experiments.design import Design, check_arms, check_min_share
 from tacit_experiments.policy import FOREVER, Policy, assign, is_pid, iso, period_of
 from tacit_experiments.records import DRAFT, ENDED, FROZEN, RELEASED, RUNNING, VOID, Experiment, Version
 from tacit_experiments.replies import Replies, Reply, read_key
-from tacit_experiments.witness import Witness
-from tacit.noise.randomness import secret_bytes
 from tacit_experiments.storage.engines import Transaction
 from tacit_experiments.storage.ledgers import StoredLedger
 from tacit_experiments.store.rows import find as find_learner
 from tacit_experiments.store.store import Store
-from tacit.validation import FloatArray
+from tacit_experiments.versions import FLOOR, HOLD
+from tacit_experiments.versions import policy as cumulative
+from tacit_experiments.witness import Witness
 
 MOST_KNOWN = 4096  # versions whose policies are kept at hand
 OVERDUE = 60.0  # seconds after which a version that is due should have been released

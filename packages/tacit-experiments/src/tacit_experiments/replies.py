@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.errors import InvalidInput, StoreError
+from tacit.noise.randomness import Randomness, Sealed
 from tacit_experiments.contract import LATTICE
 from tacit_experiments.policy import is_pid
-from tacit.noise.randomness import Randomness, Sealed
 from tacit_experiments.storage.engines import Database, Transaction
 
 ERASED = -1

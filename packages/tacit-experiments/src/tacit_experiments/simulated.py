@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from tacit_experiments.policy import assign, pseudonym
 from tacit.validation import FloatArray
+from tacit_experiments.policy import assign, pseudonym
 
 
 @cache

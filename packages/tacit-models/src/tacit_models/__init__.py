@@ -1,17 +1,13 @@
-"""Private linear models in the manner of scikit-learn (extra: tacit[sklearn])."""
+"""Private models in the manner of scikit-learn, private statistics, and training with PyTorch."""
 
-from tacit.validation import require
-
-require("sklearn", "sklearn")
-
-from tacit_models.budget import UsefulnessWarning  # noqa: E402
-from tacit_models.classifier import PrivateLinearSVC, PrivateLogisticRegression  # noqa: E402
-from tacit_models.grid_search import PrivateGridSearch  # noqa: E402
-from tacit_models.ledger import LEDGER, Ledger, PrivacyWarning  # noqa: E402
-from tacit_models.pipeline import PrivatePipeline, private_pipeline  # noqa: E402
-from tacit_models.published import ModelCard  # noqa: E402
-from tacit_models.ridge import PrivateRidge  # noqa: E402
-from tacit_models.statistics import (  # noqa: E402
+from tacit_models.budget import UsefulnessWarning
+from tacit_models.classifier import PrivateLinearSVC, PrivateLogisticRegression
+from tacit_models.grid_search import PrivateGridSearch
+from tacit_models.ledger import LEDGER, Ledger, PrivacyWarning
+from tacit_models.pipeline import PrivatePipeline, private_pipeline
+from tacit_models.published import ModelCard
+from tacit_models.ridge import PrivateRidge
+from tacit_models.statistics import (
     PrivateCovariance,
     PrivateHistogram,
     PrivateMean,
@@ -19,7 +15,7 @@ from tacit_models.statistics import (  # noqa: E402
     PrivateScore,
     PrivateStandardScaler,
 )
-from tacit_models.table import Bounds, Categories, Hashed, PublicTable  # noqa: E402
+from tacit_models.table import Bounds, Categories, Hashed, PublicTable
 
 __all__ = [
     "LEDGER",

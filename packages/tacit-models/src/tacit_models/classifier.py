@@ -22,6 +22,11 @@ from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch, Pr
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.algorithms.stochastic.private_descent import descend, whole_rows
 from tacit.errors import InvalidInput
+from tacit.losses.loss import LinkLoss, RowLoss
+from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
+from tacit.noise.discrete_gaussian import DiscreteGaussian
+from tacit.noise.randomness import Randomness
+from tacit.validation import FloatArray, IntArray, check_choice
 from tacit_models.budget import (
     FitPlan,
     ModelPlan,
@@ -44,11 +49,6 @@ from tacit_models.records import (
     public_class_weights,
     relative_weights,
 )
-from tacit.losses.loss import LinkLoss, RowLoss
-from tacit.losses.several_classes import MultinomialLoss, OneVsRestLoss
-from tacit.noise.discrete_gaussian import DiscreteGaussian
-from tacit.noise.randomness import Randomness
-from tacit.validation import FloatArray, IntArray, check_choice
 
 LARGEST_DESCENT = 10**9
 """Numbers of a table, times the classes but one, above which "auto" makes no passes over it."""

@@ -27,15 +27,15 @@ from tacit.accounting.composition import compose
 from tacit.accounting.curves import Approximate, Pure
 from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.errors import InvalidInput
+from tacit.noise.randomness import Randomness
+from tacit.noise.selection import permute_and_flip
+from tacit.validation import check_number, check_privacy, invalid
 from tacit_models.ledger import Ledger, charged
 from tacit_models.pipeline import PrivatePipeline, table_shape
 from tacit_models.published import Exported
 from tacit_models.records import canonical, checked_data, class_labels, is_sparse
 from tacit_models.scoring import check_scoring, error_sum
 from tacit_models.table import PublicTable
-from tacit.noise.randomness import Randomness
-from tacit.noise.selection import permute_and_flip
-from tacit.validation import check_number, check_privacy, invalid
 
 # Classes too: candidates with different classes would be compared on different questions.
 _RESERVED = ("epsilon", "delta", "ledger", "relation", "random_state", "classes")

@@ -23,6 +23,13 @@ from tacit.algorithms.stochastic.objective_perturbation.objective_perturbation i
 from tacit.algorithms.stochastic.online_to_batch.online_to_batch import OnlineToBatchLearner
 from tacit.domains import Ball
 from tacit.errors import ProtocolError
+from tacit.losses.custom import RegularisedLoss
+from tacit.losses.loss import LinkLoss, Loss, RowLoss
+from tacit.noise.randomness import Randomness
+from tacit.problems import Stochastic
+from tacit.runtime.plan import Plan
+from tacit.solvers.loss_sums import SparseLinkSum
+from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
 from tacit_models.ledger import PrivacyWarning, charged, warn_of_reading
 from tacit_models.published import Exported
 from tacit_models.records import (
@@ -34,13 +41,6 @@ from tacit_models.records import (
     norms_of,
     with_constant,
 )
-from tacit.losses.custom import RegularisedLoss
-from tacit.losses.loss import LinkLoss, Loss, RowLoss
-from tacit.noise.randomness import Randomness
-from tacit.problems import Stochastic
-from tacit.runtime.plan import Plan
-from tacit.solvers.loss_sums import SparseLinkSum
-from tacit.validation import FloatArray, check_choice, check_integer, check_positive, check_privacy
 
 # The constant that stands for the intercept, as a share of the bound on a row: a full-size one would halve the room
 # that the features have inside the bound. The best of eight on synthetic rows with logistic labels and intercepts.

@@ -26,13 +26,13 @@ from tacit.accounting.composition import compose
 from tacit.accounting.guarantee import Guarantee, Relation
 from tacit.accounting.rounding import composed_numerics
 from tacit.errors import InvalidInput, PrivacyError, TacitError
+from tacit.noise.randomness import Randomness
+from tacit.validation import check_choice, check_privacy
 from tacit_models.budget import UsefulnessWarning
 from tacit_models.ledger import Ledger, PrivacyWarning, randomness_of, spend
 from tacit_models.published import Exported, learns_nothing
 from tacit_models.records import class_labels, is_sparse
 from tacit_models.table import PublicTable
-from tacit.noise.randomness import Randomness
-from tacit.validation import check_choice, check_privacy
 
 BEFORE = 0.3
 """The share of epsilon of all private steps before the last one."""

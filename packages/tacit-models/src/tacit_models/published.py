@@ -23,9 +23,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.rounding import rounded_up
+from tacit.version import __version__
 from tacit_models.scoring import check_scoring
 from tacit_models.table import PublicTable
-from tacit.version import __version__
 
 # Not about the model: where noise came from is in the contract, where it was written down is the owner's.
 _NOT_SHOWN = ("random_state", "ledger", "memory", "verbose", "steps", "transform_input", "estimator", "param_grid")

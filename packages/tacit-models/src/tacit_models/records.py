@@ -20,9 +20,9 @@ from scipy.special import expit
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from tacit.errors import InvalidInput
-from tacit_models.ledger import warn_of_reading
 from tacit.losses.loss import LogisticLoss, SmoothedHingeLoss, clip_factors, clip_rows, row_norms
 from tacit.validation import FloatArray, check_number, check_positive, invalid
+from tacit_models.ledger import warn_of_reading
 
 # Errors that name shapes, types and features. Others quote a cell, or print the whole array.
 _WITHOUT_VALUES = (

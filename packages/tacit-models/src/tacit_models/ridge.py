@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from tacit.accounting.guarantee import Guarantee
 from tacit.algorithms.stochastic import ObjectivePerturbation, OnlineToBatch
+from tacit.losses.loss import HuberLoss
+from tacit.validation import FloatArray, check_positive
 from tacit_models.budget import warn_if_useless
 from tacit_models.ledger import charged
 from tacit_models.linear_model import PrivateLinearModel
 from tacit_models.records import clipped_rows, relative_weights, scaled_rows
-from tacit.losses.loss import HuberLoss
-from tacit.validation import FloatArray, check_positive
 
 SHORTER = 4.0
 """Times the regularisation of a classifier: the best of 1, 2, 4 and 8 on synthetic rows and diabetes."""

@@ -34,13 +34,6 @@ from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.curves import ROUND_UP
 from tacit.accounting.guarantee import ZERO_OUT, Guarantee, Relation
 from tacit.errors import InvalidInput, PrivacyError
-from tacit_models.budget import ROUNDED, NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
-from tacit_models.ledger import Ledger, charged, warn_of_reading
-from tacit_models.pipeline import without_words
-from tacit_models.published import Exported, Published
-from tacit_models.records import checked_data, dense_parts
-from tacit_models.scoring import check_scoring, error_scale, record_errors
-from tacit_models.table import Categories, column_of
 from tacit.losses.loss import clip_rows
 from tacit.noise.lattice import (
     cross_ratio,
@@ -62,6 +55,13 @@ from tacit.validation import (
     check_positive,
     check_privacy,
 )
+from tacit_models.budget import ROUNDED, NoisyCounts, NoisyStatistics, class_counts, statistics_guarantee
+from tacit_models.ledger import Ledger, charged, warn_of_reading
+from tacit_models.pipeline import without_words
+from tacit_models.published import Exported, Published
+from tacit_models.records import checked_data, dense_parts
+from tacit_models.scoring import check_scoring, error_scale, record_errors
+from tacit_models.table import Categories, column_of
 
 BLOCK_ENTRIES = 1 << 18
 

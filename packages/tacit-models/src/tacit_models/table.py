@@ -27,8 +27,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from tacit.errors import InvalidInput
-from tacit_models.records import is_sparse
 from tacit.validation import LARGEST, SMALLEST, FloatArray, check_integer, check_number, invalid
+from tacit_models.records import is_sparse
 
 LARGEST_HASH = 2**20
 

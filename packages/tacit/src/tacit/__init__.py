@@ -14,10 +14,12 @@ The top level has problems, verbs and results. Algorithms, losses, sets and envi
 it is first used.
 """
 
+import sys
 import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tacit.packages import MOVED, MovedModules, moved_sentence
 from tacit.version import __version__
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from tacit.accounting.ledger import Ledger
     from tacit.auditing.report import AuditReport
     from tacit.auditing.run import audit
-    from tacit_experiments.client import Client
     from tacit.decisions import Decision
     from tacit.errors import (
         Conflict,
@@ -58,8 +59,6 @@ if TYPE_CHECKING:
     from tacit.runtime.plan import Plan
     from tacit.runtime.target import RegretBound
     from tacit.simulation.loop import Simulation, simulate
-    from tacit_experiments.store.live import Live
-    from tacit_experiments.store.store import Store
     from tacit.verification.schema import contract_schema
     from tacit.verification.verify import Verdict, verify
 
@@ -68,7 +67,6 @@ _HOMES = {
     "accounting.ledger": "Ledger",
     "auditing.report": "AuditReport",
     "auditing.run": "audit",
-    "client": "Client",
     "decisions": "Decision",
     "errors": "Conflict InvalidInput MissingExtra PrivacyError ProtocolError ServiceError StoreError TacitError",
     "noise.randomness": "Randomness",
@@ -82,8 +80,6 @@ _HOMES = {
     "runtime.plan": "Plan",
     "runtime.target": "RegretBound",
     "simulation.loop": "Simulation simulate",
-    "store.live": "Live",
-    "store.store": "Store",
     "verification.schema": "contract_schema",
     "verification.verify": "Verdict verify",
 }
@@ -114,7 +110,7 @@ _HOME_OF = {name: f"tacit.{home}" for home, names in _HOMES.items() for name in 
 _MOVED_TO = {name: f"tacit.{package}.{name}" for package, names in _MOVED.items() for name in names.split()}
 _MOVED_TO |= {"Choice": "tacit.planning.comparison.Comparison", "Floor": "tacit.planning.lower_bounds.LowerBound"}
 _PACKAGES = {
-    *(home.partition(".")[0] for home in _HOMES), *_MOVED, "estimators", "report", "solvers", "testing", "validation",
+    *(home.partition(".")[0] for home in _HOMES), *_MOVED, "report", "solvers", "testing", "validation",
 }  # fmt: skip
 
 __all__ = [
@@ -124,7 +120,6 @@ __all__ = [
     "AuditReport",
     "Bandit",
     "Candidate",
-    "Client",
     "Comparison",
     "Conflict",
     "ContextualArms",
@@ -136,7 +131,6 @@ __all__ = [
     "Learner",
     "Ledger",
     "Lipschitz",
-    "Live",
     "LowerBound",
     "MissingExtra",
     "Plan",
@@ -149,7 +143,6 @@ __all__ = [
     "ServiceError",
     "Simulation",
     "Stochastic",
-    "Store",
     "StoreError",
     "TacitError",
     "Tracking",
@@ -177,6 +170,8 @@ if not TYPE_CHECKING:  # a type checker shall see the imports above, not that an
             package, _, moved = _MOVED_TO[name].rpartition(".")
             warnings.warn(f"tacit.{name} is {_MOVED_TO[name]} now.", DeprecationWarning, stacklevel=2)
             return getattr(import_module(package), moved)
+        elif name in MOVED:
+            raise AttributeError(moved_sentence(name))
         else:
             raise AttributeError(f"module 'tacit' has no attribute {name!r}")
         globals()[name] = value
@@ -186,3 +181,7 @@ if not TYPE_CHECKING:  # a type checker shall see the imports above, not that an
 def __dir__() -> list[str]:
     """List the public names, and what Python itself puts here."""
     return sorted({*globals(), *__all__})
+
+
+if not any(isinstance(finder, MovedModules) for finder in sys.meta_path):
+    sys.meta_path.append(MovedModules())

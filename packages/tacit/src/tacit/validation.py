@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tacit.errors import InvalidInput, MissingExtra
+from tacit.packages import install_command
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -263,12 +264,19 @@ def first_position(array: FloatArray, bad: Callable[[FloatArray], Any]) -> tuple
     return tuple(int(i) for i in np.argwhere(bad(array))[0])
 
 
-def require(module: str, extra: str) -> ModuleType:
-    """Import an optional dependency, or say which extra installs it."""
+def require(module: str, requirement: str) -> ModuleType:
+    """Import an optional dependency.
+
+    Args:
+        module: what is imported.
+        requirement: the package and extra that installs it, such as "tacit[plots]".
+
+    Raises:
+        MissingExtra: if it is not installed; the message says what to install.
+    """
     try:
         return import_module(module)
     except ImportError as error:
         raise MissingExtra(
-            f"This needs {module.split('.')[0]}, which is not installed: pip install 'tacit[{extra}]', "
-            f"or in a clone of tacit pip install '.[{extra}]'."
+            f"This needs {module.split('.')[0]}, which is not installed: {install_command(requirement)}."
         ) from error

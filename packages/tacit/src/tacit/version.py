@@ -1,3 +1,3 @@
 """The version, where every layer can read it."""
 
-__version__ = "0.3.1"
+__version__ = "0.4.0.dev0"

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
+from tacit.noise.randomness import Sealed
 from tacit_experiments import records
 from tacit_experiments.contract import Promise
 from tacit_experiments.policy import canonical, digest
 from tacit_experiments.records import Experiment, Release, Version
 from tacit_experiments.replies import Replies
-from tacit_experiments.witness import Spent, Witness
-from tacit.noise.randomness import Sealed
 from tacit_experiments.storage.engines import Database
+from tacit_experiments.witness import Spent, Witness
 
 FORMAT = "tacit-release/1"
 PATIENCE = 3600.0

@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tacit_experiments.adapt.versions import (
+from tacit.validation import FloatArray
+from tacit_experiments.contract import Promise
+from tacit_experiments.design import Design
+from tacit_experiments.records import RELEASED, VOID, Experiment, Release, Version
+from tacit_experiments.versions import (
     HOLD,
     Releases,
     best,
@@ -22,10 +26,6 @@ from tacit_experiments.adapt.versions import (
     result,
     sample_ratio,
 )
-from tacit_experiments.contract import Promise
-from tacit_experiments.design import Design
-from tacit_experiments.records import RELEASED, VOID, Experiment, Release, Version
-from tacit.validation import FloatArray
 
 LEVEL, HOPELESS = 0.05, 0.5
 """The chance that any interval of an experiment is ever wrong, and a lift that hardly any arm has."""

@@ -12,11 +12,11 @@ import typer
 
 import tacit
 from tacit.cli import options
+from tacit.noise.randomness import Randomness
+from tacit.report.plots import plot_shares
 from tacit_experiments.design import Design
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.simulated import clicks
-from tacit.noise.randomness import Randomness
-from tacit.report.plots import plot_shares
 from tacit_experiments.store.store import Store
 
 RATES = {"control": 0.030, "short": 0.038, "video": 0.026, "carousel": 0.033}
@@ -95,3 +95,6 @@ def run(store: Store, design: Design) -> tuple[int, dict[str, Any]]:
         versions = [version["shares"] for version in experiments.describe(NAME)["versions"]]
         shares = {arm: [version[arm] for version in versions] for arm in RATES}
         return clicked, {**experiments.results(NAME), "shares": shares, "contract": experiments.contract(NAME)}
+
+
+app = options.single_command(demo)

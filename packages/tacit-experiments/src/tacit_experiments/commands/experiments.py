@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tacit_experiments
 import getpass
 import json
 from collections.abc import Iterator
@@ -12,12 +11,12 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-import tacit
+import tacit_experiments
 from tacit.cli import options
 from tacit.cli.options import add_command, joined
+from tacit.errors import InvalidInput
 from tacit_experiments.commands.service import Key, Remembered, Replies
 from tacit_experiments.commands.store import Place, opened
-from tacit.errors import InvalidInput
 from tacit_experiments.design import Design
 from tacit_experiments.experiments import Experiments
 
@@ -245,3 +244,5 @@ for action in (start, stop, kill, results, contract, erase, held, confirm):
 add_command(app, restore, at=here_anew)
 app.command("list")(joined(listed, at=here))
 app.command("import")(joined(import_arms, at=here, learner=in_store, made=designed))
+
+tick_app = options.single_command(tick, at=here)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tacit_experiments
 import logging
 import shlex
 import sys
@@ -11,12 +10,12 @@ from typing import Annotated
 
 import typer
 
-import tacit
+import tacit_experiments
 from tacit.cli import options
 from tacit.errors import InvalidInput
+from tacit.validation import require
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.service.tokens import Tokens
-from tacit.validation import require
 
 STORE = typer.Option(
     "--store", envvar="TACIT_STORE", help="File or PostgreSQL address that keeps learners and ledgers."
@@ -85,7 +84,7 @@ def serve(
     if store is None and not demo:
         raise InvalidInput("tacit serve needs --store FILE, or --demo to see an example.")
     for module in ("fastapi", "uvicorn", "httptools", "prometheus_client", "jinja2"):
-        require(module, "serve")
+        require(module, "tacit-experiments[serve]")
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
     logging.getLogger("tacit").setLevel(logging.WARNING if quiet or demo else logging.INFO)
 
@@ -185,3 +184,7 @@ def token(
                 for entry in found
             ]
             output.answer("\n".join(lines) or "There is no token.", found)
+
+
+serve_app = options.single_command(serve)
+token_app = options.single_command(token)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tacit_experiments
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-import tacit
+import tacit_experiments
 from tacit.accounting.ledger import Ledger
 from tacit.cli import options
 from tacit.cli.options import add_command

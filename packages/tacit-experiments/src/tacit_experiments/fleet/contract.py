@@ -9,8 +9,8 @@ from tacit.accounting.guarantee import Guarantee
 from tacit.noise.randomness import SEALED
 from tacit.planning.comparison import Comparison
 from tacit.runtime.plan import Plan
-from tacit_experiments.fleet.fleet import fleet_problem
 from tacit.validation import check_integer
+from tacit_experiments.fleet.fleet import fleet_problem
 
 
 def contract(plan: Plan | Comparison, *, keys_per_person: int = 1) -> Guarantee:

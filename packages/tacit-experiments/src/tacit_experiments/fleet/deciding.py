@@ -15,11 +15,11 @@ import numpy as np
 from tacit.errors import InvalidInput
 from tacit.problems import Arms
 from tacit.runtime.plan import Plan
+from tacit.validation import check_choice, require
 from tacit_experiments.fleet.contract import chosen
 from tacit_experiments.fleet.fleet import Fleet, Step, feedback_columns, fleet_problem
 from tacit_experiments.fleet.root import Root
 from tacit_experiments.fleet.rows import Report
-from tacit.validation import check_choice, require
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -88,7 +88,7 @@ def decide(
         seal: "batch" (fast) or "row": decisions do not depend on where Spark cuts the stream into batches, at the
             price of one seal for each row; a table then gives the decisions of the stream.
     """
-    f: Any = require("pyspark.sql.functions", "spark")
+    f: Any = require("pyspark.sql.functions", "tacit-experiments[spark]")
     one = chosen(plan)
     check_choice("decide", "seal", seal, ("batch", "row"))
     keys = _checked_columns(stream, one, key, feedback, round)

@@ -17,9 +17,9 @@ from tacit.problems import Arms, Experts, Options
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.runtime.state import State
-from tacit_experiments.fleet.rows import Position, Report, Rows, admitted, ordered
 from tacit.validation import FloatArray, IntArray
 from tacit.version import __version__
+from tacit_experiments.fleet.rows import Position, Report, Rows, admitted, ordered
 
 
 class Step(NamedTuple):

@@ -18,15 +18,26 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 
 from tacit.errors import TacitError
+from tacit.version import __version__
 from tacit_experiments.experiments import Experiments
-from tacit_experiments import page
+from tacit_experiments.service import page
 from tacit_experiments.service.experiments import routers, ticking
-from tacit_experiments.service.http import SCHEME, Access, Direct, Gate, Limits, Metrics, Problem, check_json, misfit, refusal
+from tacit_experiments.service.http import (
+    SCHEME,
+    Access,
+    Direct,
+    Gate,
+    Limits,
+    Metrics,
+    Problem,
+    check_json,
+    misfit,
+    refusal,
+)
 from tacit_experiments.service.learners import Accounts, Work
 from tacit_experiments.service.routes import Parts, add_routes
 from tacit_experiments.service.tokens import Tokens
 from tacit_experiments.store.store import Store
-from tacit.version import __version__
 
 SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 """FastAPI's own telemetry would count and time feedback, and hold what was sent."""

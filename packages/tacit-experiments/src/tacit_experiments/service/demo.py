@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tacit.errors import TacitError
+from tacit.noise.randomness import Randomness
 from tacit_experiments.design import Design
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.policy import period_of
-from tacit_experiments.simulated import clicks
-from tacit.noise.randomness import Randomness
 from tacit_experiments.service.server import serve
 from tacit_experiments.service.tokens import Tokens
+from tacit_experiments.simulated import clicks
 from tacit_experiments.store.store import Store
 
 PEOPLE = "people"

@@ -17,10 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import JSONResponse, Response
 
 from tacit.errors import Conflict, InvalidInput, PrivacyError, TacitError
+from tacit.noise.randomness import secret_bytes
 from tacit_experiments.design import LONGEST_ARM, LONGEST_NAME, MOST_ARMS, Design
 from tacit_experiments.experiments import Experiments
 from tacit_experiments.policy import digest
-from tacit.noise.randomness import secret_bytes
 from tacit_experiments.service.http import LOG, Direct, Problem
 from tacit_experiments.service.routes import Account, Parts, Strict, said
 from tacit_experiments.service.tokens import Token

@@ -15,8 +15,8 @@ from typing import Any
 
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import secret_bytes
-from tacit_experiments.store.store import Store
 from tacit.validation import check_number, invalid
+from tacit_experiments.store.store import Store
 
 SCOPES = ("decide", "feedback", "read", "admin", "sdk", "privacy")
 PREFIX = "tacit_"

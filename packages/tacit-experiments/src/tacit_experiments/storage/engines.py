@@ -87,7 +87,6 @@ class Database:
     """Transactions on an SQLite file or a PostgreSQL address."""
 
     def __init__(self, where: str | os.PathLike[str], timeout: float) -> None:
-        require("sqlalchemy", "store")
         check_positive("Store", "timeout", timeout)
         address = os.fspath(where) if isinstance(where, str | os.PathLike) else ""
         if not isinstance(address, str) or not address or address.startswith(":"):
@@ -100,7 +99,7 @@ class Database:
         self._process = current_process()
         self._failures: tuple[type[Exception], ...] = (sqlite3.Error,)
         if self.postgres:
-            self._failures = (require("psycopg", "postgres").Error,)
+            self._failures = (require("psycopg", "tacit-experiments[postgres]").Error,)
         # SQLite has one connection in a process, which its threads take in turns.
         self._turn: AbstractContextManager[Any] = nullcontext() if self.postgres else threading.RLock()
         with self._told():

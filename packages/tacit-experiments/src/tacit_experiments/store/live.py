@@ -26,13 +26,13 @@ from tacit.planning.comparison import Comparison
 from tacit.runtime.learner import Learner
 from tacit.runtime.rounds import reported_otherwise
 from tacit.runtime.state import decode, encode
-from tacit_experiments.store.batches import Batches, Request, Run
+from tacit.validation import check_integer, invalid
 from tacit_experiments.storage.engines import Database, Transaction
 from tacit_experiments.storage.ledgers import StoredLedger
 from tacit_experiments.storage.marks import Marks
+from tacit_experiments.store.batches import Batches, Request, Run
 from tacit_experiments.store.rows import shown
 from tacit_experiments.store.schema import hashed
-from tacit.validation import check_integer, invalid
 
 LONGEST_KEY = 200
 LONGEST_PERSON = 1000

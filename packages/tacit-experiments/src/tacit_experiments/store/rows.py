@@ -32,7 +32,9 @@ class Row:
     epoch: int  # how many transactions have written to it
     rounds: int  # how many rounds were decided
     ended: str | None  # when its state was deleted, or None
-    plan: str | None  # the fields of its plan (`tacit_experiments.store.plans`), or None: it is planned again when it is opened
+    plan: (
+        str | None
+    )  # the fields of its plan (`tacit_experiments.store.plans`), or None: it is planned again when it is opened
 
     @property
     def persons(self) -> bool:

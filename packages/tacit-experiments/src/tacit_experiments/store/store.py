@@ -16,14 +16,14 @@ from tacit.noise.randomness import Randomness
 from tacit.planning.comparison import Comparison
 from tacit.planning.planner import plan as planned
 from tacit.problems import Arms, ContextualArms, Policies, Problem
-from tacit_experiments.store import rows
+from tacit.validation import invalid
 from tacit_experiments.storage.engines import Database, Transaction
 from tacit_experiments.storage.ledgers import StoredLedger, open_ledger
-from tacit_experiments.store.live import Live, check_person, ended
 from tacit_experiments.storage.marks import CopyError, Marks
+from tacit_experiments.store import rows
+from tacit_experiments.store.live import Live, check_person, ended
 from tacit_experiments.store.plans import plan_again, request_of
 from tacit_experiments.store.schema import fresh_identity, prepare
-from tacit.validation import invalid
 
 LONGEST_NAME = 200
 ARMS_DEPRECATED = (

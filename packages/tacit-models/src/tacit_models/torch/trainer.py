@@ -21,14 +21,14 @@ from tacit.accounting.ledger import Ledger, check_ledger
 from tacit.errors import InvalidInput, PrivacyError, ProtocolError
 from tacit.noise.lattice import round_vectors
 from tacit.noise.randomness import Randomness
+from tacit.validation import FloatArray, check_integer, check_number, invalid, require
 from tacit_models.torch.plan import EpochPlan
 from tacit_models.torch.run import Run
-from tacit.validation import FloatArray, check_integer, check_number, invalid, require
 
 
 # Imported when it is used: everything else of tacit does without.
 def _torch() -> Any:
-    return require("torch", "torch")
+    return require("torch", "tacit-models[torch]")
 
 
 _STATE = ("step", "sensitivity", "sum", "buffers")

@@ -1,8 +1,8 @@
 """What was spent: whatever names a ledger writes its guarantee there before it uses data, and the ledger adds up.
 
 Cloning an estimator shares its ledger, so a grid search cannot hide its fits. A ledger stays in its process: in a
-forked one it refuses, since neither would see what the other spends. `tacit_experiments.Store` keeps ledgers that all processes
-share. Only what composes is accepted: one unit, one number of rounds per person.
+forked one it refuses, since neither would see what the other spends. `tacit_experiments.Store` keeps ledgers that all
+processes share. Only what composes is accepted: one unit, one number of rounds per person.
 
 A budget holds within every period (a calendar month in UTC, say) or, without renewals, for all time; what was spent
 over all time is always composed as well. A clock that is wrong renews nothing: a period before the newest charge, or

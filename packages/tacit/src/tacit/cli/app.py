@@ -11,11 +11,8 @@ import typer
 
 import tacit
 from tacit.cli import options, problems
-from tacit_experiments.commands import demo
-from tacit_experiments.commands import experiments
-from tacit_experiments.commands import service
-from tacit_experiments.commands import store
 from tacit.cli.options import add_command, add_commands
+from tacit.cli.plugins import Commands
 from tacit.environments.named import NAMED, fitting_environment, named_environment
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
@@ -154,19 +151,14 @@ add_command(contracts, verify)
 
 ABOUT = "Sequential decisions from user feedback, with differential privacy and a proof of what they leak."
 app = typer.Typer(
+    cls=Commands,
     help=ABOUT,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-for part, name in (
-    (plans, "plan"), (simulations, "simulate"), (audits, "audit"),
-    (contracts, "contract"), (store.app, "store"), (experiments.app, "experiments"),
-):  # fmt: skip
+for part, name in ((plans, "plan"), (simulations, "simulate"), (audits, "audit"), (contracts, "contract")):
     app.add_typer(part, name=name)
-for action in (demo.demo, service.serve, service.token):
-    add_command(app, action)
-add_command(app, experiments.tick, at=experiments.here)
 
 
 def _version(wanted: bool) -> None:

@@ -18,8 +18,8 @@ def main() -> None:
     """The entry point of the `tacit` command."""
     _fill_closed_streams()
     try:
-        require("rich", "cli")
-        require("typer", "cli")
+        require("rich", "tacit[cli]")
+        require("typer", "tacit[cli]")
         from tacit.cli.app import app
 
         app()

@@ -109,6 +109,13 @@ def add_command(app: typer.Typer, action: Part, **parts: Part) -> None:
     app.command(name)(joined(action, **parts))
 
 
+def single_command(action: Part, **parts: Part) -> typer.Typer:
+    """Return an application of one command, for the entry points of another package."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    add_command(app, action, **parts)
+    return app
+
+
 def joined(action: Part, **parts: Part) -> Callable[..., None]:
     """A command with the options of all parts and of the action.
 

@@ -352,7 +352,9 @@ def _bytes(owner: str, name: str) -> bytes:
 
 
 def _unbound() -> InvalidInput:
-    return InvalidInput("A sealed source draws for one batch of one learner at a time: tacit_experiments.fleet.decide begins them.")
+    return InvalidInput(
+        "A sealed source draws for one batch of one learner at a time: tacit_experiments.fleet.decide begins them."
+    )
 
 
 def _hash(key: bytes, message: bytes) -> bytes:

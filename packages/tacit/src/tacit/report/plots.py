@@ -37,7 +37,7 @@ Target = str | Path | BinaryIO
 
 def start_figure(legend_lines: int = 0) -> tuple[Any, Any]:
     """A figure with room for a caption, and for so many lines of legend above it; and its axes."""
-    require("matplotlib", "plots")
+    require("matplotlib", "tacit[plots]")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 5.2), dpi=130)
@@ -77,7 +77,7 @@ def save_figure(figure: Any, target: Target, caption: str) -> Target:
 
 def check_picture(path: str | Path) -> None:
     """Refuse a file whose ending is no format of pictures; without an ending it is PNG."""
-    require("matplotlib", "plots")
+    require("matplotlib", "tacit[plots]")
     from matplotlib.figure import Figure
 
     ending, known = Path(path).suffix.lower().removeprefix("."), Figure().canvas.get_supported_filetypes()

@@ -22,6 +22,7 @@ from tacit.accounting.guarantee import Guarantee
 from tacit.decisions import Decision
 from tacit.errors import InvalidInput, ProtocolError, TacitError
 from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, Randomness
+from tacit.packages import OWN_PACKAGES
 from tacit.process import current_process
 from tacit.runtime.rounds import (
     OPEN,
@@ -721,6 +722,6 @@ def _is_of_others(part: Any) -> bool:
     if isinstance(part, dict | list | tuple):
         return any(map(_is_of_others, part.values() if isinstance(part, dict) else part))
     home = str(getattr(part if callable(part) else type(part), "__module__", "")).partition(".")[0]
-    if home == "tacit" and not isinstance(part, type):
+    if home in OWN_PACKAGES and not isinstance(part, type):
         return _is_of_others(without_caches(part)) if hasattr(part, "__dict__") else False
-    return callable(part) or home not in ("tacit", "builtins", "numpy")
+    return callable(part) or home not in (*OWN_PACKAGES, "builtins", "numpy")

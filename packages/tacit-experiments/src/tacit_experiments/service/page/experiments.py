@@ -13,7 +13,7 @@ from itertools import accumulate, groupby
 from typing import Any, NamedTuple
 
 from tacit_experiments.experiments import Experiments
-from tacit_experiments.page.views import privacy
+from tacit_experiments.service.page.views import privacy
 
 PARTS = 160  # versions that are drawn, the newest
 SHOWN = 7  # arms that have a colour of their own

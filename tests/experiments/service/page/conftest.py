@@ -1,9 +1,8 @@
 """A store for each test, which no power failure threatens."""
 
-import tacit_experiments
 import pytest
 
-import tacit
+import tacit_experiments
 from experiments.service.running import unsynced
 
 

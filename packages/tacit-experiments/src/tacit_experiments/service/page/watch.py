@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from tacit_experiments.experiments import Experiments
 from tacit.noise.randomness import Randomness
+from tacit_experiments.experiments import Experiments
 from tacit_experiments.service.learners import Accounts
-from tacit_experiments.page.experiments import ExperimentView, key_of, view
-from tacit_experiments.page.views import LearnerView, render
+from tacit_experiments.service.page.experiments import ExperimentView, key_of, view
+from tacit_experiments.service.page.views import LearnerView, render
 from tacit_experiments.store import rows
 from tacit_experiments.store.store import Store
 

@@ -3,7 +3,6 @@
 Needs Debian's chromium and chromedriver. The check by axe-core needs npm once, which puts it into build/axe.
 """
 
-import tacit_experiments
 import json
 import shutil
 import subprocess
@@ -14,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from scripts.docs import browser
 
-import tacit
-from experiments.page.world import PROBLEM, TARGET, fill
+import tacit_experiments
+from experiments.service.page.world import PROBLEM, TARGET, fill
 from experiments.service.running import running
 from tacit_experiments.service import demo
 

@@ -8,10 +8,10 @@ import httpx
 import pytest
 
 from attacks import rows
-from experiments.page.world import PROBLEM, TARGET
+from experiments.service.page.world import PROBLEM, TARGET
 from tacit.errors import StoreError
 from tacit_experiments.service.http import COOKIE
-from tacit_experiments.page import Watch
+from tacit_experiments.service.page import Watch
 from tacit_experiments.service.tokens import Tokens
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}

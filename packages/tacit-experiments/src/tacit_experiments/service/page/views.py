@@ -19,7 +19,7 @@ def left(account: dict[str, Any]) -> float:
 
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("tacit_experiments.page"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    loader=PackageLoader("tacit_experiments.service.page"), autoescape=True, trim_blocks=True, lstrip_blocks=True
 )
 _TEMPLATES.filters |= {
     "percent": lambda share: "under 1%" if 0 < share < 0.005 else f"{100 * share:.0f}%",

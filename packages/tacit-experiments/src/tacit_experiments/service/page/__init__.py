@@ -18,8 +18,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from tacit_experiments.service.http import COOKIE, Access, Problem
-from tacit_experiments.page.views import render
-from tacit_experiments.page.watch import Watch
+from tacit_experiments.service.page.views import render
+from tacit_experiments.service.page.watch import Watch
 
 __all__ = ["Watch", "render", "router"]
 
@@ -70,7 +70,7 @@ def router(watch: Watch, access: Access) -> APIRouter:
 
 
 def _asset(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
-    content = files("tacit_experiments.page").joinpath(name).read_bytes()
+    content = files("tacit_experiments.service.page").joinpath(name).read_bytes()
 
     async def asset() -> Response:
         return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})

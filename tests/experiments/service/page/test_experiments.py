@@ -4,10 +4,10 @@ from contextlib import closing
 
 import pytest
 
-from experiments.world import World, arm, pid, replies
 from experiments.service.running import unsynced
-from tacit_experiments.page import experiments as shown
-from tacit_experiments.page.watch import Watch
+from experiments.world import World, arm, pid, replies
+from tacit_experiments.service.page import experiments as shown
+from tacit_experiments.service.page.watch import Watch
 
 ADDRESS = "http://127.0.0.1:8000/"
 HOSTILE = "<img src=x onerror=alert(1)>\"'&"
@@ -76,7 +76,7 @@ def test_only_what_changed_is_computed_again(world, monkeypatch):
     world.started()
     watch = looked(world)
     stamp = watch.changes("")[1]
-    monkeypatch.setattr("tacit_experiments.page.watch.view", None)  # computing a view would fail
+    monkeypatch.setattr("tacit_experiments.service.page.watch.view", None)  # computing a view would fail
     policy = world.experiments.policy("home")
     world.experiments.reply("home", replies(policy, range(50)))
     watch.look()

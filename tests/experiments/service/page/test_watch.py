@@ -9,12 +9,12 @@ import pytest
 
 import tacit
 from attacks import rows
-from experiments.page.world import PROBLEM, TARGET, fill
+from experiments.service.page.world import PROBLEM, TARGET, fill
 from tacit.accounting import ledger as budgets
 from tacit.noise.randomness import Randomness
 from tacit_experiments.service.learners import Accounts
-from tacit_experiments.page import watch as watching
-from tacit_experiments.page.watch import Watch
+from tacit_experiments.service.page import watch as watching
+from tacit_experiments.service.page.watch import Watch
 from tacit_experiments.storage import ledgers as stored
 
 HOSTILE = "<script>alert('x')</script>\"&amp;'"

@@ -1,0 +1,1 @@
+"""Experiments that adapt: versions, how they are closed, and results from releases."""
