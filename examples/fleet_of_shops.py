@@ -2,7 +2,7 @@
 
 Every day a file arrives with the losses of all shops' offers. Spark reads it, every shop's learner absorbs its row and
 decides for the next day. Nobody's purchases show in the decisions of their shop beyond epsilon, and no other shop has
-seen them. A run that is stopped and started again goes on where it was. Needs `pip install 'tacit[spark]'` and Java.
+seen them. A run that is stopped and started again goes on where it was. Needs `tacit-experiments[spark]` and Java.
 Run: `python examples/fleet_of_shops.py [shops] [days]`.
 """
 

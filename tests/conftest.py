@@ -1,6 +1,7 @@
-"""What all tests share: one thread for linear algebra, and both ways of running the loops."""
+"""What all tests share: one thread for linear algebra, both ways of running the loops, and which tests belong here."""
 
 import os
+from importlib.util import find_spec
 
 # Small matrices: a second thread costs more than it gives, and the workers share the machine.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
@@ -11,6 +12,20 @@ import pytest  # noqa: E402
 from tacit import kernels  # noqa: E402
 
 COMPILED = kernels.compiled
+FOLDERS = {"models": "tacit_models", "experiments": "tacit_experiments"}
+"""Whose tests are in these folders; all others are of `tacit`, or of the project."""
+OF_THE_PROJECT = [
+    "attacks", "docs", "examples", "planted_bugs", "test_architecture.py", "test_benchmarks.py", "test_documents.py",
+]  # fmt: skip
+
+
+def list_left_out() -> list[str]:
+    """Return the tests of packages that are not installed; without all three, also those of the project as a whole."""
+    missing = [folder for folder, package in FOLDERS.items() if find_spec(package) is None]
+    return missing + OF_THE_PROJECT if missing else []
+
+
+collect_ignore = list_left_out()
 
 
 def in_c(wanted: bool, monkeypatch) -> None:

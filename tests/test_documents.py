@@ -1,4 +1,4 @@
-"""Every Python block and every tacit command of the README and the docs runs."""
+"""Every Python block and every tacit command of the READMEs and the docs runs."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from cli.command import run_command
 from tacit.planning.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("packages/*/README.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.fixture(autouse=True)

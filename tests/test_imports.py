@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from tacit.packages import MOVED, install_command
 
 HEAVY = {
     "dp_accounting", "joblib", "matplotlib", "networkx", "rich", "sklearn", "typer",
@@ -32,7 +34,7 @@ def heavy_among(modules):
 
 def test_import_loads_next_to_nothing():
     modules = loaded_by("import tacit")
-    assert {name for name in modules if name.startswith("tacit")} == {"tacit", "tacit.version"}
+    assert {name for name in modules if name.startswith("tacit")} == {"tacit", "tacit.packages", "tacit.version"}
     assert "numpy" not in modules
     assert not heavy_among(modules)
 
@@ -83,5 +85,30 @@ def test_audit_is_the_function_and_its_package_imports_normally():
     loaded_by(code)
 
 
-def test_tokens_need_no_web_framework():
-    assert not heavy_among(loaded_by("import tacit_experiments.service.tokens")) - {"sqlalchemy"}
+@pytest.mark.parametrize("name", sorted(MOVED))
+def test_names_of_0_3_that_moved_say_which_package_to_install(name):
+    place = MOVED[name]
+    package = place.partition(".")[0].replace("_", "-")
+    words = re.escape(f"tacit.{name} is {place} since tacit 0.4, in the package {package}: pip install {package},")
+    assert not hasattr(tacit, name)
+    with pytest.raises(AttributeError, match=words):
+        getattr(tacit, name)
+    for code in (f"import tacit.{name}", f"import tacit.{name}.anything", f"from tacit import {name}"):
+        with pytest.raises(ModuleNotFoundError, match=words):
+            exec(code)
+
+
+def test_other_modules_that_are_not_there_are_refused_as_ever():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'tacit\.nonsense'"):
+        import_module("tacit.nonsense")
+
+
+def test_commands_for_a_clone_name_every_package_that_is_needed():
+    assert (
+        install_command("tacit[plots]")
+        == "pip install 'tacit[plots]', or in a clone of tacit pip install './packages/tacit[plots]'"
+    )
+    assert install_command("tacit-models").endswith("pip install ./packages/tacit ./packages/tacit-models")
+    assert install_command("tacit-experiments[serve]").endswith(
+        "pip install ./packages/tacit './packages/tacit-experiments[serve]'"
+    )

@@ -10,8 +10,8 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
-from hatch_build import compiled as compile_file
 
+from examples.loading import load
 from tacit import Convex, Experts, Randomness, kernels
 from tacit.algorithms import HedgeOnSums, LazyExperts, LazyFixedShare, PrivateFTRL, ScheduledExperts
 from tacit.domains import Ball
@@ -22,7 +22,9 @@ from tacit.noise.running_sums import Buffered
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.problems import Tracking
 
-ROOT = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[1] / "packages" / "tacit"
+SOURCE = PACKAGE / "src" / "tacit" / "_kernels.c"
+compile_file = load(PACKAGE / "hatch_build.py").compiled
 C = kernels.compiled
 needs_c = pytest.mark.skipif(C is None, reason="the loops in C are not installed")
 LEVELS = range((C.LEVEL if C is not None else 0) + 1)
@@ -227,7 +229,7 @@ def test_a_process_can_do_without():
 
 
 def test_without_a_compiler_the_build_says_why(monkeypatch, tmp_path):
-    source, target = ROOT / "src" / "tacit" / "_kernels.c", tmp_path / "x.so"
+    target = tmp_path / "x.so"
     monkeypatch.delenv("CC", raising=False)
     for compiler, reason in (
         ("no-such-compiler", "no-such-compiler"),
@@ -235,7 +237,7 @@ def test_without_a_compiler_the_build_says_why(monkeypatch, tmp_path):
         ("", "names no C compiler"),
     ):
         monkeypatch.setattr(sysconfig, "get_config_var", {"CC": compiler}.get)
-        assert reason in compile_file(source, target)
+        assert reason in compile_file(SOURCE, target)
         assert not target.exists()
 
 
@@ -244,7 +246,7 @@ def test_without_a_compiler_the_build_says_why(monkeypatch, tmp_path):
 def test_no_sanitizer_finds_anything(sanitizer, tmp_path):
     """Thousands of calls that fit and that do not, in a build that stops at the first forbidden access or operation."""
     trouble = compile_file(
-        ROOT / "src" / "tacit" / "_kernels.c", tmp_path / "_kernels.abi3.so", f"-fsanitize={sanitizer}",
+        SOURCE, tmp_path / "_kernels.abi3.so", f"-fsanitize={sanitizer}",
         "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-Wall", "-Wextra", "-Werror",
     )  # fmt: skip
     library = {"address": "libasan.so", "undefined": "libubsan.so"}[sanitizer]
@@ -258,6 +260,6 @@ def test_no_sanitizer_finds_anything(sanitizer, tmp_path):
         "PYTHONPATH": str(tmp_path),
         "PYTHONMALLOC": "malloc",
     }
-    command = [sys.executable, str(ROOT / "tests" / "kernel_fuzz.py"), "1", "4000"]
+    command = [sys.executable, str(Path(__file__).with_name("kernel_fuzz.py")), "1", "4000"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,6 +1,8 @@
 """The pictures of the start page and of the algorithm pages. Run: `python scripts/docs/pictures.py`."""
 
 import argparse
+import ast
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,8 @@ from tacit.report.plots import (
 from tacit.simulation.comparators import best_fixed_point
 
 Lines = dict[str, tuple[Sequence[int], Sequence[float], Sequence[float]]]
-IMAGES = Path(__file__).parents[2] / "docs" / "images"
+ROOT = Path(__file__).parents[2]
+IMAGES = ROOT / "docs" / "images"
 
 
 def measured(
@@ -258,6 +261,183 @@ def running_sums(folder: Path) -> Path:
     return path
 
 
+HOUSES = {
+    "tacit_models": "private models from records",
+    "tacit_experiments": "live traffic, a store, a service",
+    "tacit": "foundation, and the papers' algorithms",
+}
+ROLES = {
+    "tacit": {
+        "cli": "the command line",
+        "report": "pictures",
+        "planning": "one plan is chosen",
+        "simulation": "measured regret",
+        "auditing": "attacks",
+        "testing": "checks of learners",
+        "algorithms": "by problem",
+        "environments": "streams of losses",
+        "runtime": "plan, learner, state",
+        "solvers": "minimisers",
+        "problems": "what is decided",
+        "losses": "convex losses",
+        "domains": "sets of points",
+        "noise": "exact samplers",
+        "accounting": "curves, ledgers",
+        "verification": "second accountant",
+    },
+    "tacit_models": {
+        "classifier": "logistic, SVC",
+        "grid_search": "private choice",
+        "pipeline": "one budget",
+        "ridge": "regression",
+        "statistics": "means, scores",
+        "torch": "PyTorch",
+        "linear_model": "training, bounds",
+        "budget": "shares of epsilon",
+        "published": "model cards",
+        "scoring": "sensitivities",
+        "table": "public schema",
+        "records": "checked rows",
+        "ledger": "what was spent",
+    },
+    "tacit_experiments": {
+        "commands": "serve, tick, demo",
+        "service": "HTTP, live page",
+        "fleet": "Spark",
+        "simulated": "made-up clicks",
+        "experiments": "start, tick, end",
+        "adapt": "closing, results",
+        "records": "public rows",
+        "replies": "private rows",
+        "contract": "person and month",
+        "witness": "against old copies",
+        "design": "fixed at the start",
+        "policy": "who gets what",
+        "versions": "shares of arms",
+        "store": "learners in rows",
+        "storage": "database, ledgers",
+        "client": "of the service",
+    },
+}
+"""A few words below each name in the picture of the packages. Names and their order come from the code."""
+
+STYLE = """
+ .house{fill:#f4f6f8;stroke:#c5ccd3} .box{fill:#fff;stroke:#5b6b7a} .apart{stroke-dasharray:5 3}
+ text{fill:#1d2731;font-size:14px;text-anchor:middle} .name{font-weight:600;font-size:17px;text-anchor:start}
+ .role{font-size:11.5px;fill:#4a5763} .note{font-size:12.5px;fill:#4a5763;text-anchor:start}
+ .bar{fill:#5b6b7a;font-size:18px} .arrow{stroke:#5b6b7a;stroke-width:2;marker-end:url(#head)}
+"""
+
+
+def folder_of(package: str) -> Path:
+    return ROOT / "packages" / package.replace("_", "-") / "src" / package
+
+
+def layers_of(package: str) -> list[list[str]]:
+    """Return the layers of a package, highest first: those of its contract, or else those that its imports have."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for contract in settings["tool"]["importlinter"]["contracts"]:
+        if contract["type"] == "layers" and contract.get("containers") == [package]:
+            return [[name.strip(" ()") for name in layer.split("|")] for layer in contract["layers"]]
+    below = imports_between(package)
+    layers = []
+    while below:
+        top = sorted(name for name in below if not any(name in others for others in below.values()))
+        if not top:
+            raise ValueError(f"modules of {package} import each other in a circle: {', '.join(sorted(below))}")
+        layers.append(top)
+        below = {name: others for name, others in below.items() if name not in top}
+    return layers
+
+
+def imports_between(package: str) -> dict[str, set[str]]:
+    """Return, for each module or folder of a package, the others of that package that it imports."""
+    folder = folder_of(package)
+    names = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    found: dict[str, set[str]] = {name: set() for name in names - {"__init__"}}
+    for path in folder.rglob("*.py"):
+        name = path.relative_to(folder).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if name in found and isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}."):
+                found[name].add(str(node.module).split(".")[1])
+    return {name: others - {name} for name, others in found.items()}
+
+
+def architecture(folder: Path) -> Path:
+    """Draw the three packages and what is in them, in the order in which they import each other."""
+    drawing, widest, edge, room = [], 900, 20, 44
+    half = (widest - 3 * edge) // 2
+    bottoms = []
+    for package, left in (("tacit_models", edge), ("tacit_experiments", 2 * edge + half)):
+        lines, bottom = house(package, left, 16, half, columns=3)
+        drawing.append((package, left, 16, half, bottom, lines))
+        bottoms.append(bottom)
+    top = max(bottoms) + room
+    lines, bottom = house("tacit", edge, top, widest - 2 * edge, columns=6)
+    drawing.append(("tacit", edge, top, widest - 2 * edge, bottom, lines))
+    height = bottom + 68
+    text = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {widest} {height}" font-family="system-ui, sans-serif" '
+        'role="img" aria-labelledby="title">',
+        '<title id="title">Three packages: tacit_models and tacit_experiments import tacit, and not each other. '
+        "In a package, a module imports what stands to its right or in a lower row.</title>",
+        f"<style>{STYLE}</style>",
+        '<defs><marker id="head" viewBox="0 0 10 10" refX="8" refY="5" markerWidth="7" markerHeight="7" '
+        'orient="auto"><path d="M0 0L10 5L0 10z" fill="#5b6b7a"/></marker></defs>',
+        f'<rect width="{widest}" height="{height}" fill="#fff"/>',
+    ]
+    for package, left, upper, width, lower, lines in drawing:
+        lower = max(bottoms) if package != "tacit" else lower
+        text.append(f'<rect class="house" x="{left}" y="{upper}" width="{width}" height="{lower - upper}" rx="8"/>')
+        text.append(f'<text class="name" x="{left + 14}" y="{upper + 25}">{package}')
+        text.append(f'<tspan class="note" dx="8" font-weight="400">{HOUSES[package]}</tspan></text>')
+        text += lines
+        if package != "tacit":
+            middle = left + width // 2
+            text.append(f'<line class="arrow" x1="{middle}" y1="{lower + 3}" x2="{middle}" y2="{top - 3}"/>')
+            text.append(f'<text class="note" x="{middle + 10}" y="{lower + room / 2 + 4:g}">imports</text>')
+    notes = (
+        "A module imports only what stands to its right in its row, or in a lower row.",
+        "Bar: neither module imports the other. Dashed: imports nothing of tacit but its errors.",
+    )
+    text += [
+        f'<text class="note" x="{edge}" y="{bottom + 26 + 20 * row}">{note}</text>' for row, note in enumerate(notes)
+    ]
+    path = folder / "architecture.svg"
+    path.write_text("\n".join([*text, "</svg>", ""]))
+    return path
+
+
+def house(package: str, left: int, top: int, width: int, columns: int) -> tuple[list[str], int]:
+    """Return the boxes of one package, row by row in the order of its imports, and where they end."""
+    gap, tall, inner = 14, 42, 14
+    wide = (width - 2 * inner - (columns - 1) * gap) / columns
+    lines, place, upper = [], 0, top + 40
+    single = []
+    for layer in layers_of(package):
+        for number, name in enumerate(layer):
+            if package == "tacit" and not (folder_of(package) / name).is_dir():
+                single.append(name)
+                continue
+            x = left + inner + place % columns * (wide + gap)
+            y = upper + place // columns * (tall + 10)
+            middle = x + wide / 2
+            kind = "box apart" if name == "verification" else "box"
+            role = ROLES[package].get(name, "")
+            lines.append(f'<rect class="{kind}" x="{x:g}" y="{y}" width="{wide:g}" height="{tall}" rx="5"/>')
+            lines.append(f'<text x="{middle:g}" y="{y + (19 if role else 26)}">{name}</text>')
+            if role:
+                lines.append(f'<text class="role" x="{middle:g}" y="{y + 34}">{role}</text>')
+            if number < len(layer) - 1:  # the next one is of the same layer
+                lines.append(f'<text class="bar" x="{x + wide + gap / 2:g}" y="{y + 27}">|</text>')
+            place += 1
+    bottom = upper + -(-place // columns) * (tall + 10) + 4
+    if single:
+        lines.append(f'<text class="note" x="{left + inner}" y="{bottom + 14}">Below them: {", ".join(single)}</text>')
+        bottom += 28
+    return lines, bottom
+
+
 def shrink(path: Path) -> Path:
     """Keep 16 greys: all that these pictures need, and a third of the bytes."""
     with Image.open(path) as picture:
@@ -267,6 +447,7 @@ def shrink(path: Path) -> Path:
 
 
 PICTURES = {
+    "architecture": architecture,
     "start": start,
     "experts": experts,
     "tracking": tracking,
@@ -288,4 +469,5 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, default=IMAGES, help="where the pictures go")
     arguments = parser.parse_args()
     for name in arguments.names or PICTURES:
-        print(shrink(PICTURES[name](arguments.folder)))
+        picture = PICTURES[name](arguments.folder)
+        print(picture if picture.suffix == ".svg" else shrink(picture))

@@ -80,7 +80,7 @@ STATISTICS = "move a statistic or a score by one extreme record"
 
 LEARNERS, ESTIMATORS, STORE, SERVICE, FLEET = "learners", "estimators", "store", "service", "fleet"
 TABLE = "PublicTable"
-FOLDERS = {"store": STORE, "experiments": STORE, "faults": STORE, "server": SERVICE, "spark": FLEET}
+FOLDERS = {"experiments": STORE, "experiments/service": SERVICE, "experiments/fleet": FLEET}
 """What the tests of a folder attack, unless they say more."""
 TRIED_ON: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((COPY, FORGE, DIGITS, LAWS, AGAIN), (LEARNERS,)),

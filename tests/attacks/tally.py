@@ -31,9 +31,11 @@ def pytest_runtest_setup(item):
     """Write what a test attacks beside its result, where the process that reports can read it."""
     for mark in item.iter_markers("attack"):
         item.user_properties.append(("attack", mark.args[0]))
-    folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-    if folder in FOLDERS:
-        item.user_properties.append(("attacked", FOLDERS[folder]))
+    folder = item.path.parent.relative_to(TESTS) if item.path.is_relative_to(TESTS) else Path()
+    for parent in (folder, *folder.parents):  # the innermost folder that says something
+        if parent.as_posix() in FOLDERS:
+            item.user_properties.append(("attacked", FOLDERS[parent.as_posix()]))
+            break
 
 
 def pytest_runtest_logreport(report):

@@ -2,9 +2,6 @@
 
 from inspect import signature
 
-from sklearn.base import BaseEstimator
-
-import tacit_models as estimators
 from attacks import rows
 from tacit.planning.catalogue import CATALOGUE
 
@@ -16,6 +13,10 @@ def learners() -> set[str]:
 
 def models() -> set[str]:
     """The estimators that draw noise: those that know a ledger."""
+    from sklearn.base import BaseEstimator  # tests of learners run without scikit-learn and tacit-models
+
+    import tacit_models as estimators
+
     kinds = (getattr(estimators, name) for name in estimators.__all__)
     found = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
     return {kind.__name__ for kind in found if "ledger" in signature(kind).parameters}

@@ -2,13 +2,16 @@
 
 import itertools
 import json
+from importlib.metadata import EntryPoint, EntryPoints
 from inspect import signature
 
 import pytest
 
 from cli.command import refused, run_command
+from tacit.cli import options, plugins
 from tacit.cli.app import app
 from tacit.cli.options import Output
+from tacit.packages import COMMANDS
 
 KINDS = {
     "experts": ("--n", "3"),
@@ -22,6 +25,14 @@ KINDS = {
     "stochastic": ("--dim", "2"),
 }
 PRIVACY = ("--epsilon", "2", "--delta", "1e-5")
+
+
+def hello(output: options.Output) -> None:
+    """Greet."""
+    output.answer("hello", "hello")
+
+
+HELLO = options.single_command(hello)
 SIMULATED = [kind for kind in KINDS if not kind.startswith("stochastic")]
 
 
@@ -138,18 +149,45 @@ def test_who_makes_the_losses_is_an_option_of_the_problem(capsys):
 def test_every_command_has_the_options_of_all():
     """Whoever adds an option to `Output` adds it to every command."""
     groups = [group.typer_instance.registered_commands for group in app.registered_groups]
-    commands = [command.callback for command in (*app.registered_commands, *itertools.chain(*groups))]
-    assert len(commands) > 30
+    commands = [command.callback for command in itertools.chain(*groups)]
+    assert len(commands) > 20
     wanted = set(signature(Output).parameters)
     for command in commands:
         assert wanted <= set(signature(command).parameters), command
+
+
+def test_commands_of_another_package_are_found_by_their_entry_points(monkeypatch, capsys):
+    def entry_points(group, name=None):
+        hello = EntryPoint("hello", "cli.test_commands:HELLO", group)
+        own = EntryPoint("plan", "cli.test_commands:HELLO", group)
+        return EntryPoints(point for point in (hello, own) if name in (None, point.name))
+
+    monkeypatch.setattr(plugins, "entry_points", entry_points)
+    assert run_command("hello", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == "hello"
+    assert run_command("--help") == 0
+    assert "hello" in capsys.readouterr().out
+    assert run_command("plan", "--help") == 0
+    assert "experts" in capsys.readouterr().out  # no package replaces a command of tacit
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_of_a_package_that_is_missing_says_which(name, monkeypatch, capsys):
+    monkeypatch.setattr(plugins, "entry_points", lambda **_: EntryPoints())
+    assert f"`tacit {name}` is a command of the package tacit-experiments: pip install" in refused(capsys, name)
+    assert run_command("--help") == 0
+    assert name not in capsys.readouterr().out
+
+
+def test_a_command_that_nobody_knows_is_refused(capsys):
+    assert run_command("nonsense") == 2
+    assert "No such command" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ("simulate", "experts", "--n", "3", "--horizon", "50", *PRIVACY, "--plot"),
-        ("demo", "--output"),
     ],
     ids=lambda arguments: arguments[0],
 )

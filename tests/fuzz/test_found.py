@@ -17,7 +17,6 @@ from tacit.algorithms.bandit import NoisyOCO
 from tacit.environments.tracking import PenaliseHeld
 from tacit.noise.running_sums import Buffered, Tree
 from tacit.simulation.comparators import best_switching_sequence
-from tacit_models import Ledger
 
 N = 3
 ANSWERED = {
@@ -79,7 +78,7 @@ REFUSALS = {
     "priors that are none": lambda: tacit.algorithms.LazyFixedShare(
         made("LimitedUpdates").problem, eta=0.3, force=0.2, prior={}
     ),
-    "ledgers of no guarantees": lambda: Ledger().record("fit", 1.0),
+    "ledgers of no guarantees": lambda: tacit.Ledger().record("fit", 1.0),
     "choices of none": lambda: tacit.Comparison(made("L2P").problem, None, []),
     "norms that are none": lambda: replace(made("OnlineToBatch"), norm=0.0),
     "states that are none": lambda: start("HedgeOnSums").load_state_dict(None),

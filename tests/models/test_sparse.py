@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from losses.longest import longest_rows
 from models.records import private
 from tacit.errors import InvalidInput
+from tacit.losses.loss import row_norms
 from tacit.noise.randomness import Randomness
 from tacit.solvers.loss_sums import LinkSum, SparseLinkSum
 from tacit.solvers.minimum import perturbed_minimum
@@ -132,3 +134,9 @@ def test_a_wide_table_is_never_dense():
     assert fitted.algorithm_ == "descent"
     assert peak < rows * width * 8 / 10  # a dense table has 640 MB
     assert model(PrivateRidge).fit(X, y).algorithm_ == "objective"
+
+
+@pytest.mark.parametrize("norm", [1.0, 1e-6, 1e-12, 1e-15, 1e-60])
+def test_the_longest_sparse_rows_are_clipped_to_the_norm(norm):
+    clipped = clipped_rows(sparse.csr_array(longest_rows()), norm).toarray()
+    assert row_norms(clipped).max() <= norm

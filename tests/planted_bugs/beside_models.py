@@ -155,7 +155,7 @@ def _twice(honest: Any, noise: Any, codes: Any, classes: int, source: Any) -> An
 
 def _moved_by(name: str, delta: float = 1e-6, relation: str = "replace") -> Any:
     return by_test(
-        "estimators.test_statistics", "test_one_record_moves_what_is_released_by_what_is_charged",
+        "models.test_statistics", "test_one_record_moves_what_is_released_by_what_is_charged",
         name, relation, delta,
     )  # fmt: skip
 
@@ -192,23 +192,23 @@ CONTROLS = (
     ),
     in_estimators("heirs of a public table are covered", pipelines, "learns_nothing",
                   lambda honest: lambda step: isinstance(step, PublicTable) or honest(step),
-                  by_test("estimators.test_table", "test_heirs_of_a_table_are_not_covered")),
+                  by_test("models.test_table", "test_heirs_of_a_table_are_not_covered")),
     in_estimators("a list is a table if all its elements are rows, and else a column", statistics, "column_of",
                   _rows_if_all_are,
-                  by_test("estimators.test_statistics", "test_an_element_of_another_shape_changes_no_other_cell", None),
+                  by_test("models.test_statistics", "test_an_element_of_another_shape_changes_no_other_cell", None),
                   row=rows.STATISTICS),
     in_estimators("labels of a score become an array of one kind", statistics, "_labels_of", lambda honest: np.array,
-                  by_test("estimators.test_statistics",
+                  by_test("models.test_statistics",
                           "test_a_label_of_another_kind_moves_a_score_by_one_record", "accuracy", "a text"),
                   row=rows.STATISTICS),
     in_estimators("predictions that are a column are compared with all labels", scoring, "_shaped",
                   lambda honest: lambda found, shape: np.asarray(found),
-                  by_test("estimators.test_statistics",
+                  by_test("models.test_statistics",
                           "test_predictions_that_are_a_column_are_refused", "neg_mean_absolute_error"),
                   row=rows.STATISTICS),
     in_estimators("a label that cannot be compared has all labels refused", statistics, "_can_be_compared",
                   lambda honest: lambda label: True,
-                  by_test("estimators.test_statistics",
+                  by_test("models.test_statistics",
                           "test_a_label_of_another_kind_moves_a_score_by_one_record", "accuracy", np.ones(2)),
                   row=rows.STATISTICS),
     Control(

@@ -202,7 +202,7 @@ CONTROLS = (
     in_fleet("the code of a state names no learner", Sealed, "tag",
              lambda honest: lambda self, *parts: honest(self, *parts[1:]), moved_state, row=rows.COPIED_STATE),
     in_fleet("the row that arrives first counts", fleet, "ordered", _by_arrival,
-             by_test("spark.test_fleet",
+             by_test("experiments.fleet.test_fleet",
                      "test_a_round_that_comes_twice_with_other_losses_counts_in_any_order_of_arrival_the_same_way"),
              row=rows.ORDER),
     in_fleet("an integer key that is null is taken for a key", deciding, "_is_null",

@@ -3,46 +3,22 @@
 For learners the contract of learners says so (`changing_memory_changes_nothing`).
 """
 
-from contextlib import ExitStack
 from multiprocessing import shared_memory
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 import tacit
-import tacit_models as estimators
 from attacks import rows
+from runtime.changing_arrays import never_mixed
 from runtime.contract import numbers
 from tacit import Randomness
-from tacit.auditing.script import swapped
 from tacit.noise.noisy_vectors import NoisyVectors, vector_grid
 from tacit.noise.running_sums import CubeTree, LaplaceTree, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords
-from tacit.testing.playing import spoilt_at
 from tacit.validation import BLOCK_ENTRIES, Rows, real_array
-from tacit_experiments.fleet.fleet import Fleet
-from tacit_models import grid_search, linear_model, statistics
 
 LAZY = tacit.algorithms.LazyExperts(tacit.Experts(n=3, horizon=2000), eta=0.5, force=0.2)
-
-
-def never_mixed(call, given, moments=100):
-    """`call` sees its arrays as they were, or as they are: infinite from some event on, which it may refuse."""
-
-    def outcome(event):
-        made = []
-        try:
-            return spoilt_at(event, given, lambda mine: made.append(call(mine))), repr(made)
-        except ValueError:
-            return 0, "refused"
-
-    events, honest = outcome(0)
-    allowed = {honest, outcome(1)[1]}
-    assert len(allowed) == 2
-    for event in np.unique(np.linspace(2, events, min(events, moments)).astype(int)).tolist():
-        assert outcome(event)[1] in allowed, f"written to at event {event} of {events}"
 
 
 class Twice:
@@ -133,70 +109,3 @@ def test_noisy_vectors(record_property):
     record_property("attacked", "noisy vectors")
     grid = vector_grid("gaussian", 5.0, VectorRecords(3, norm=2.0), rounds=1, batch=2)
     never_mixed(lambda x: NoisyVectors(grid, "gaussian", Randomness.replayable(2), "noise", 2).add(x), numbers(4, 3))
-
-
-SCALER = estimators.PrivateStandardScaler(bounds=(0, 1))
-RIDGE = estimators.PrivateRidge(data_norm=1.0, label_bound=1.0)
-CLASSES = {"data_norm": 1.0, "classes": [0, 1]}
-MODELS = {
-    "logistic": estimators.PrivateLogisticRegression(**CLASSES),
-    "pass": estimators.PrivateLogisticRegression(horizon=40, **CLASSES),
-    "svc": estimators.PrivateLinearSVC(**CLASSES),
-    "ridge": RIDGE,
-    "scaler": SCALER,
-    "pipeline": estimators.PrivatePipeline([("scale", SCALER), ("model", RIDGE)]),
-    "search": estimators.PrivateGridSearch(RIDGE, {"fit_intercept": [True]}),
-    "mean": estimators.PrivateMean(bounds=(0, 1)),
-    "histogram": estimators.PrivateHistogram(edges=[0, 0.5, 1]),
-    "quantile": estimators.PrivateQuantile(bounds=(0, 1)),
-    "covariance": estimators.PrivateCovariance(),
-    "score": estimators.PrivateScore(LogisticRegression().fit([[0, 0], [1, 1]], [0, 1])),
-}
-RELEASED = {"scaler": "mean_", "mean": "mean_", "histogram": "counts_", "quantile": "quantiles_"}
-RELEASED |= {"covariance": "covariance_", "score": "score_"}
-
-
-@pytest.mark.attack(rows.BUFFER)
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", MODELS)
-def test_estimators(name, record_property):
-    """Whatever is written to the caller's arrays once they are checked, the model is the same."""
-    record_property("attacked", type(MODELS[name]).__name__)
-    X, y = numbers(40, 2), (numbers(40) > 0.5).astype(float)
-
-    def predicted(after=lambda *_: None):
-        model = clone(MODELS[name]).set_params(ledger=estimators.Ledger(), random_state=3)
-        mine, target = X.copy(), y.copy()
-
-        def checking(honest):
-            return lambda *data, **options: (honest(*data, **options), after(mine), after(target))[0]
-
-        with ExitStack() as stack:
-            for module in (linear_model, grid_search, statistics):
-                stack.enter_context(swapped((module, "checked_data", checking(module.checked_data))))
-            if name == "score":  # its model looks at the rows, and then they are no longer the caller's
-                honest = statistics.record_errors
-                stack.enter_context(swapped((statistics, "record_errors", checking(honest))))
-            given = (mine[:, :1] if name == "histogram" else mine, target)
-            (model.partial_fit if name == "pass" else model.fit)(*given)
-        return np.asarray(getattr(model, RELEASED[name]) if name in RELEASED else model.predict(X)).tolist()
-
-    if name == "pipeline":  # every step takes a copy of its own
-        with pytest.raises(ValueError, match="infinity"):
-            predicted(lambda array: array.fill(np.inf))
-    else:
-        assert predicted(lambda array: array.fill(np.inf)) == predicted()
-
-
-@pytest.mark.attack(rows.BUFFER)
-def test_fleet(record_property):
-    record_property("attacked", "fleet")
-    fleet = Fleet(LAZY, Randomness.sealed(bytes(range(32))))
-
-    def refused(losses):
-        step = fleet.advance(b"shop", None, np.arange(6), losses)
-        if not step.report.empty:
-            raise ValueError("refused")
-        return step.state, step.actions
-
-    never_mixed(refused, numbers(6, 3))

@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 import tacit
@@ -10,7 +9,6 @@ from attacks import rows
 from tacit import algorithms
 from tacit.accounting.rounding import EXACT, IDEALIZED, composed_numerics, exact_up_to, extra_epsilon
 from tacit.planning.catalogue import CATALOGUE
-from tacit_models import PrivateLogisticRegression, PrivateRidge, PrivateStandardScaler
 
 BALL = tacit.domains.Ball(2, radius=2.0)
 PROBLEMS = {
@@ -156,17 +154,3 @@ def test_compositions_add_the_extras_and_are_idealized_if_a_part_is():
     assert exact.compose(sums).numerics == sums.numerics
     assert extra_epsilon(exact_up_to(total)) <= extra_epsilon(exact.compose(sums, weights).numerics) <= 1.1 * total
     assert exact.compose(sums, uniform).numerics == IDEALIZED
-
-
-def test_estimators_state_the_words_of_what_they_fit():
-    stream = tacit.Randomness.replayable(1).stream("rows")
-    X = stream.standard_normal((200, 2)) / 4
-    y = np.where(X[:, 0] > 0, 1, 0)
-    target = {"epsilon": 1.0, "delta": 1e-6, "random_state": tacit.Randomness.replayable(2)}
-    scaler = PrivateStandardScaler(bounds=([-1, -1], [1, 1]), **target).fit(X)
-    ridge = PrivateRidge(data_norm=1.0, label_bound=1.0, **target).fit(X, X[:, 0])
-    assert 0 < extra_epsilon(scaler.guarantee_.numerics) < SAMPLERS
-    assert 0 < extra_epsilon(ridge.guarantee_.numerics) < MODEL
-    for algorithm, most in (("objective", MODEL), ("one-pass", SAMPLERS)):
-        model = PrivateLogisticRegression(data_norm=1.0, classes=[0, 1], algorithm=algorithm, **target).fit(X, y)
-        assert 0 < extra_epsilon(model.guarantee_.numerics) < most

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import expit
-from sklearn.datasets import load_breast_cancer, load_digits
 
 from planted_bugs.descent import moved_along_one_path
 from tacit import contract, verify
@@ -20,7 +19,6 @@ from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA
 from tacit.problems import Stochastic
-from tacit_models import Ledger, PrivateLogisticRegression
 
 TARGET = {"epsilon": 1.0, "delta": 1e-6, "relation": "zero-out"}
 
@@ -227,25 +225,6 @@ def test_what_it_refuses():
         planned(epsilon=1e-7)
     with pytest.raises(InvalidInput, match="numerics"):
         planned(numerics="float")
-
-
-@pytest.mark.filterwarnings("ignore::tacit_models.PrivacyWarning")
-def test_estimators_choose_it_by_public_numbers():
-    digits, labels = load_digits(n_class=4, return_X_y=True)
-    model = PrivateLogisticRegression(
-        data_norm=60.0, classes=range(4), relation="zero-out", random_state=0, ledger=Ledger()
-    ).fit(digits[:500], labels[:500])
-    assert model.algorithm_ == "descent"
-    assert model.score(digits[500:], labels[500:]) > 0.8
-    assert np.allclose(model.predict_proba(digits[:5]).sum(axis=1), 1)
-    assert model.guarantee_.epsilon(1e-6) <= 1.0
-    assert model.public_guarantee(500, 64, 4).to_json() == model.guarantee_.with_randomness("computational").to_json()
-    cancer = load_breast_cancer(return_X_y=True)
-    for options, chosen in (({}, "descent"), ({"regularisation": 1e7}, "objective"), ({"delta": 0.0}, "objective")):
-        two = PrivateLogisticRegression(data_norm=1e3, classes=[0, 1], ledger=Ledger(), random_state=0, **options)
-        assert two.fit(*cancer).algorithm_ == chosen
-    with pytest.raises(InvalidInput, match="takes no regularisation"):
-        PrivateLogisticRegression(algorithm="descent", regularisation=1.0, data_norm=1.0, classes=[0, 1]).fit(*cancer)
 
 
 def test_the_noise_of_a_step_is_that_of_the_plan():

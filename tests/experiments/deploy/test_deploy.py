@@ -19,7 +19,7 @@ from experiments.world import World
 from tacit.cli.app import app
 from tacit_experiments.service.http import Metrics
 
-FOLDER = Path(__file__).parents[2] / "deploy"
+FOLDER = Path(__file__).parents[3] / "deploy"
 CONTAINER = (FOLDER / "Containerfile").read_text()
 CHART = (FOLDER / "helm" / "templates" / "deployment.yaml").read_text()
 COMPOSE = yaml.safe_load((FOLDER / "compose.yaml").read_text())

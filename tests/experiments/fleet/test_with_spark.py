@@ -296,7 +296,7 @@ def test_simulations_through_joblib_measure_the_same(spark):
 
 def test_the_example(place):
     """In a process of its own, since it starts a Spark of its own."""
-    program = Path(__file__).parents[2] / "examples" / "fleet_of_shops.py"
+    program = Path(__file__).parents[3] / "examples" / "fleet_of_shops.py"
     command = [sys.executable, str(program), "30", "6"]
     answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=200, cwd=place).stdout
     assert "Nobody stands under two keys" in answer

@@ -26,10 +26,10 @@ def test_bad_places(where, words):
         tacit_experiments.Store("x.db", timeout=0)
 
 
-def test_without_the_extra_the_error_names_it(monkeypatch, path):
-    def missing(module, extra):
-        raise MissingExtra(f"pip install 'tacit[{extra}]'")
+def test_without_the_extra_the_error_names_it(monkeypatch):
+    def missing(module, requirement):
+        raise MissingExtra(f"pip install '{requirement}'")
 
     monkeypatch.setattr(engines, "require", missing)
-    with pytest.raises(MissingExtra, match=r"tacit\[store\]"):
-        tacit_experiments.Store(path)
+    with pytest.raises(MissingExtra, match=r"tacit-experiments\[postgres\]"):
+        tacit_experiments.Store("postgresql://host/name")

@@ -19,7 +19,7 @@ from experiments.service.running import running
 from tacit_experiments.service import demo
 
 pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing() or "there is a browser")
-AXE = Path(__file__).parents[3] / "build" / "axe"
+AXE = Path(__file__).parents[4] / "build" / "axe"
 VERSION = "axe-core@4.10"
 DESKTOP, PHONE = (1280, 900), (390, 844)
 

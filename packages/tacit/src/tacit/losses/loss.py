@@ -25,6 +25,7 @@ from scipy.special import expit
 from tacit import kernels
 from tacit.domains.convex_set import ConvexSet
 from tacit.errors import InvalidInput, PrivacyError
+from tacit.packages import OWN_PACKAGES
 from tacit.validation import (
     LARGEST,
     FloatArray,
@@ -186,7 +187,7 @@ def refuse_unchecked(loss: LossFamily, algorithm: str) -> None:
     for part in vars(loss).values():
         if isinstance(part, LossFamily):
             refuse_unchecked(part, algorithm)
-    if not type(loss).__module__.startswith("tacit."):
+    if type(loss).__module__.partition(".")[0] not in OWN_PACKAGES:
         raise PrivacyError(
             f"{algorithm} promises nothing unless its losses are convex with the constants that they declare, and "
             f"nobody checked those of {loss!r}: use PrivateFTRL, which clips gradients."
