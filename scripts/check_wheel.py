@@ -72,7 +72,7 @@ class Environment:
 
     def refuse(self, *arguments: str, sentence: str) -> None:
         """Stop here unless `tacit` refuses these arguments with exit code 2 and one line that holds this sentence."""
-        command = [self.python.with_name("tacit"), *arguments]
+        command = [str(self.python.with_name("tacit")), *arguments]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True)
         if done.returncode != 2 or sentence not in done.stderr or done.stderr.count("\n") != 1:
             said = f"ended with {done.returncode} and said: {done.stderr}"
@@ -127,12 +127,17 @@ def check_versions(packages: dict[str, Built]) -> None:
         sys.exit(f"The packages have different versions: {sorted(versions)}.")
     (version,) = versions
     for name, found in metadata.items():
-        required = [line.partition(";")[0].strip() for line in found.get_all("Requires-Dist", [])]
-        for requirement in required:
-            if requirement.startswith("tacit") and not re.fullmatch(
-                rf"tacit[\w-]*(\[.*\])?(=={re.escape(version)})?", requirement
-            ):
+        for requirement in found.get_all("Requires-Dist", []):
+            neighbour, required = split_requirement(requirement)
+            if neighbour in PACKAGES and neighbour != name and required != f"=={version}":
                 sys.exit(f"{name} requires {requirement}, and should require version {version}.")
+
+
+def split_requirement(requirement: str) -> tuple[str, str]:
+    """Return the package and the versions of a requirement such as `tacit[cli]==0.4.0; extra == 'all'`."""
+    found = re.match(r"([\w-]+)(?:\[.*?\])?([^;]*)", requirement)
+    assert found is not None
+    return found[1], found[2].strip()
 
 
 def check_contents(packages: dict[str, Built]) -> None:

@@ -1,4 +1,4 @@
-"""Make src/tacit/data/digits_models.csv: the errors of eight classifiers on a stream of handwritten digits.
+"""Make packages/tacit/src/tacit/data/digits_models.csv: errors of eight classifiers on a stream of handwritten digits.
 
 The data are the 1,797 digits of the UCI "Optical Recognition of Handwritten Digits" set (CC BY 4.0), as
 shipped inside scikit-learn. The first 600 train the classifiers; the other 1,197 are the stream, in their
@@ -33,7 +33,7 @@ def main() -> None:
     for name, model in MODELS.items():
         model.fit(digits[:TRAIN], labels[:TRAIN])
         errors[name] = (model.predict(digits[TRAIN:]) != labels[TRAIN:]).astype(int)
-    target = Path(__file__).parents[1] / "src" / "tacit" / "data" / "digits_models.csv"
+    target = Path(__file__).parents[1] / "packages/tacit/src/tacit/data/digits_models.csv"
     rows = zip(*errors.values(), strict=True)
     lines = [",".join(errors), *(",".join(map(str, row)) for row in rows)]
     target.write_text("\n".join(lines) + "\n")

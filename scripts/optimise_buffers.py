@@ -1,4 +1,4 @@
-"""Make src/tacit/noise/running_sums/buffered.json: the weights and decays of `Buffered`.
+"""Make packages/tacit/src/tacit/noise/running_sums/buffered.json: the weights and decays of `Buffered`.
 
 For each horizon T (a power of two) and number of buffers B this minimises the largest noise over the steps, which
 is the last step's, times the column norm. The objective is exact and in closed form, the search deterministic: BFGS
@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from tacit.noise.running_sums.search import noise, pack, quadrature, rounded, unpack
 from tacit.noise.running_sums.toeplitz import Buffered
 
-OUTPUT = Path(__file__).parents[1] / "src/tacit/noise/running_sums/buffered.json"
+OUTPUT = Path(__file__).parents[1] / "packages/tacit/src/tacit/noise/running_sums/buffered.json"
 HORIZONS = [2**power for power in range(1, 28)]
 TOLERANCE = 0.002
 MOST_BUFFERS = 10

@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from scripts.docs.pictures import IMAGES, architecture
 
 from cli.command import run_command
 from tacit.planning.catalogue import CATALOGUE
@@ -70,3 +71,8 @@ def test_relative_links_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_picture_of_the_packages_is_that_of_the_code(tmp_path):
+    drawn = architecture(tmp_path).read_text()
+    assert drawn == (IMAGES / "architecture.svg").read_text(), "python scripts/docs/pictures.py architecture"

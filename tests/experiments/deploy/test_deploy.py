@@ -29,7 +29,7 @@ DASHBOARD = json.loads((FOLDER / "grafana" / "tacit.json").read_text())
 
 def read_by(command):
     """The environment variables that a command reads."""
-    options = typer.main.get_command(app).commands[command].params
+    options = typer.main.get_command(app).get_command(None, command).params
     return {option.envvar for option in options if option.envvar}
 
 
