@@ -115,11 +115,6 @@ hostile: $(READY)
 	.ci/hostile
 	$(BIN)/pytest -q tests/hostile tests/test_process.py
 
-# Environments that break promises, tried for real: servers that fork below Python.
-hostile: $(READY)
-	.ci/hostile
-	$(BIN)/pytest -q tests/hostile tests/test_process.py
-
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python -m scripts.docs.search
