@@ -19,14 +19,29 @@ LONGEST_ANSWER = 60.0
 LINUX_FORK = {"x86_64": 57}  # the bare system call, which passes the C library by
 
 
+def fork_at_rest(fork: Callable[[], Any]) -> int:
+    """Fork below Python, holding Python's lock, while no other thread waits for that lock.
+
+    The child would inherit the wish of such a thread, which is not there, and wait for it without end: Python's own
+    handlers, which are not called here, reset the lock.
+    """
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(LONGEST_ANSWER)  # whoever begins to wait now does not ask for the lock
+    time.sleep(0.01)  # whoever waited before gets it
+    try:
+        return int(fork())
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def libc_fork() -> int:
-    """Fork through the C library, holding Python's lock: no handler of Python's is called."""
-    return int(ctypes.PyDLL(None).fork())
+    """Fork through the C library: no handler of Python's is called."""
+    return fork_at_rest(ctypes.PyDLL(None).fork)
 
 
 def system_call_fork() -> int:
     """Fork by the system call itself: no handler of the C library's is called either."""
-    return int(ctypes.PyDLL(None).syscall(LINUX_FORK[os.uname().machine]))
+    return fork_at_rest(lambda: ctypes.PyDLL(None).syscall(LINUX_FORK[os.uname().machine]))
 
 
 def answer_of_child(answer: Callable[[], Any], fork: Callable[[], int] = os.fork) -> Any:

@@ -1,14 +1,19 @@
 """Forks are noticed however they are made, and nothing that belongs to a process is used in another one."""
 
+import json
 import multiprocessing
 import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import forks
 import forkserver_noise
 from attacks import rows
 from forks import WAYS, answer_of_child, libc_fork
@@ -144,6 +149,163 @@ def test_a_ledger_in_memory_refuses_in_a_child(way):
     assert len(ledger) == 1
 
 
+def outcome_in_child_inside_run(learner, rows, answer):
+    """Fork inside `learner.run(rows)` below Python; return what `answer` returns in the child after its run ended."""
+    read, write = os.pipe()
+    honest = learner._run_rows
+    child = []
+
+    def forking(*given):
+        actions = honest(*given)
+        child.append(libc_fork())
+        return actions
+
+    learner._run_rows = forking
+    with suppress(ProtocolError):
+        learner.run(rows)
+    del learner._run_rows
+    if not child[0]:
+        try:
+            os.write(write, json.dumps(answer()).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as file:
+        text = file.read()
+    os.waitpid(child[0], 0)
+    return json.loads(text)
+
+
+@pytest.mark.attack(rows.FORK_BELOW)
+@pytest.mark.parametrize("algorithm", ["LazyExperts", "PrivateFTRL"])
+def test_a_child_of_a_fork_inside_run_is_refused(algorithm):
+    """Measured before: the child's run ended, and both processes went on with one learner, 8 times of 8."""
+    if algorithm == "LazyExperts":
+        learner = LazyExperts(Experts(n=3, horizon=40), eta=0.1, force=0.1).start()
+        few, row = np.full((5, 3), 0.5), [0.0, 1.0, 0.5]
+    else:
+        problem = Convex(domain=Ball(2), loss=LogisticLoss(data_norm=1.0), horizon=40)
+        learner = PrivateFTRL.calibrate(problem, epsilon=1.0, delta=1e-6).start()
+        few, row = (np.full((5, 2), 0.5), np.ones(5)), ([0.6, 0.8], 1)
+
+    def continued():
+        return refusal(lambda: (learner.play(), learner.observe(row)), ProtocolError)
+
+    assert "another process" in outcome_in_child_inside_run(learner, few, continued)
+    learner.play()
+    learner.observe(row)
+    assert learner.rounds == 6
+
+
+@pytest.mark.attack(rows.FORK_BELOW)
+@pytest.mark.parametrize("way", ["os", "libc"])
+@pytest.mark.parametrize("act", ["observe", "state_dict", "run"])
+def test_a_learner_does_not_wait_for_a_thread_of_the_parent(way, act, monkeypatch):
+    """Measured before: every act in a child waited without end if a thread of the parent was inside a run."""
+    monkeypatch.setattr(forks, "LONGEST_ANSWER", 20.0)
+    learner = LazyExperts(Experts(n=3, horizon=40), eta=0.1, force=0.1).start()
+    inside, go_on = threading.Event(), threading.Event()
+    honest = learner._run_rows
+
+    def waiting(*given):
+        inside.set()
+        go_on.wait(60)
+        return honest(*given)
+
+    learner._run_rows = waiting
+    running = threading.Thread(target=learner.run, args=(np.full((5, 3), 0.5),))
+    running.start()
+    try:
+        assert inside.wait(60)
+        acts = {
+            "observe": lambda: learner.observe([0.0, 1.0, 0.5]),
+            "state_dict": learner.state_dict,
+            "run": lambda: learner.run(np.full((5, 3), 0.5)),
+        }
+        # The parent's round may or may not be counted here: the child refuses to go on at all.
+        assert "interrupted" in WAYS[way](lambda: refusal(acts[act], ProtocolError))
+    finally:
+        go_on.set()
+        running.join()
+    assert learner.rounds == 5
+
+
+def in_new_process(code, **environment):
+    """Return what a program prints that finds the tests' helpers."""
+    given = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), **environment}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+LOADED_TWICE = """
+import importlib, sys
+from forks import answer_of_child, libc_fork
+from tacit import Randomness, process
+
+stream = Randomness.secret().stream("a")
+words = lambda: [int(word) for word in stream.integers(0, 2**63, 2)]
+if {purged}:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tacit"]:
+        del sys.modules[name]
+    import tacit.process
+else:
+    importlib.reload(process)
+answers = [answer_of_child(words, libc_fork) for _ in range(2)] + [answer_of_child(words) for _ in range(2)] + [words()]
+print(len({{word for answer in answers for word in answer}}))
+"""
+
+
+@pytest.mark.attack(rows.FORK_BELOW)
+@pytest.mark.parametrize("purged", [True, False])
+def test_streams_notice_forks_after_the_library_was_loaded_again(purged):
+    """Measured before: all children drew the same words, since the old streams were renewed by nobody."""
+    assert in_new_process(LOADED_TWICE.format(purged=purged)) == "10"
+
+
+def test_a_subinterpreter_is_refused():
+    """Measured before: it took the watch over, and children of the main interpreter drew the same words."""
+    interpreters = next((name for name in ("_interpreters", "_xxsubinterpreters") if find_spec(name)), None)
+    if interpreters is None:
+        pytest.skip("there are no subinterpreters here")
+    code = (
+        f"import {interpreters} as interpreters\n"
+        "from tacit.process import current_process\n"
+        "ours = current_process()\n"
+        "try:\n"
+        "    failed = interpreters.run_string(interpreters.create(), 'import tacit.process')\n"
+        "except Exception as error:\n"
+        "    failed = error\n"
+        "print('cannot be used in a subinterpreter' in str(failed), current_process() == ours)"
+    )
+    assert in_new_process(code) == "True True"
+
+
+EQUAL_NUMBERS = """
+import mmap, os
+
+class Page(mmap.mmap):
+    def madvise(self, *advice):
+        raise OSError("no such advice")
+
+mmap.mmap = Page
+os.getpid = lambda: 1
+from forks import answer_of_child
+from tacit import Randomness, process
+
+stream = Randomness.secret().stream("a")
+words = lambda: [int(word) for word in stream.integers(0, 2**63, 2)]
+answers = [answer_of_child(words) for _ in range(2)] + [words()]
+print(process.DETECTION, len({word for answer in answers for word in answer}))
+"""
+
+
+@pytest.mark.attack(rows.FORK_BELOW)
+def test_a_child_in_another_namespace_may_have_the_number_of_its_parent():
+    assert in_new_process(EQUAL_NUMBERS, TACIT_KERNELS="numpy") == "process number 6"
+
+
 def test_a_child_does_not_wait_for_a_lock_that_its_parent_held():
     """The lock of a generator is taken while it draws, without Python's lock: a fork may come in between."""
     stream = Randomness.secret().stream("a")
@@ -188,11 +350,7 @@ def test_without_the_kernel_forks_are_noticed_otherwise(loops, detection, label)
 
     if kernels.compiled is None and not loops:
         pytest.skip("there is no compiled file here")
-    environment = {**os.environ, "TACIT_KERNELS": loops, "PYTHONPATH": str(Path(__file__).parent)}
-    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_THE_KERNEL]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    found, _, said = done.stdout.strip().partition(" | ")
+    found, _, said = in_new_process(WITHOUT_THE_KERNEL, TACIT_KERNELS=loops).partition(" | ")
     assert found == detection
     assert said.endswith(label)
 

@@ -153,6 +153,14 @@ def _never_busy(honest: Any, self: Learner, feedback: Any) -> None:
 
 
 @around
+def _admitted_at_the_end(honest: Any, self: Learner, *given: Any, **options: Any) -> Any:
+    try:
+        return honest(self, *given, **options)
+    finally:
+        self._process = current_process()
+
+
+@around
 def _at_once(honest: Any, self: Any) -> Any:
     self._lock = nullcontext()
     return honest(self)
@@ -197,6 +205,12 @@ CONTROLS = (
     in_noise("a draw does not ask whether there was a fork", Stream, "standard_normal",
              lambda honest: np.random.Generator.standard_normal,
              by_test("test_process", "test_the_first_act_in_a_child_may_be_any_draw", "standard_normal"),
+             row=rows.FORK_BELOW),
+    in_noise("streams ask only where they were made first", Stream, "_enter_process",
+             lambda honest: lambda self: None,
+             by_test("test_process", "test_children_of_every_fork_draw_noise_of_their_own", "os"), row=rows.FORK_BELOW),
+    in_noise("the end of a run admits a process", Learner, "run", _admitted_at_the_end,
+             by_test("test_process", "test_a_child_of_a_fork_inside_run_is_refused", "LazyExperts"),
              row=rows.FORK_BELOW),
     in_noise("a forked worker charges a ledger in memory", Ledger, "_check_process", lambda honest: lambda self: None,
              by_test("test_process", "test_a_ledger_in_memory_refuses_in_a_child", "os"), row=rows.FORK_LEDGER),

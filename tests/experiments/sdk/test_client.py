@@ -1,6 +1,7 @@
 """The Python SDK: it never waits, never raises, and says what it lost."""
 
 import json
+import mmap
 import os
 import signal
 import socket
@@ -17,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tacit_sdk.client
-from tacit_sdk import Client
+from tacit_sdk import Client, process
 from tacit_sdk.connection import Connection
 from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
 
@@ -375,7 +376,7 @@ def test_many_threads_share_a_client(served, client):
 
 PROGRAM = """
 import os, sys, time
-from tacit_sdk import Client
+from tacit_sdk import Client, process
 from tacit_sdk.connection import Connection
 
 client = Client(sys.argv[1], sys.argv[2], "homepage", secret=b"a secret of 32 bytes, for tests.", default="control")
@@ -425,6 +426,45 @@ def test_a_fork_below_python_sends_the_replies_of_the_parent_once(served, way):
         client.flush()
         assert client.counters()["sent"] == 1
     assert sorted(value for _, _, value in service.rows) == [0.25]
+
+
+@pytest.mark.attack(rows.FORK_BELOW)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_threads_of_a_child_lose_no_reply(served, monkeypatch):
+    """Measured before: the thread that came late renewed the clients again, and with them what was sent meanwhile."""
+    _, url = served
+    with made(url) as client:
+        client.poll()
+        honest = Client._renew
+
+        def slowly(self):
+            honest(self)
+            time.sleep(0.2)
+
+        def child():
+            monkeypatch.setattr(Client, "_renew", slowly)
+            threads = [threading.Thread(target=lambda: client.reply(client.decide("a").token, 0.5)) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return client.counters()["queue"]
+
+        assert answer_of_child(child, libc_fork) == 3
+
+
+def test_a_page_that_takes_any_advice_is_not_believed(monkeypatch):
+    class Page(mmap.mmap):
+        def madvise(self, *advice):
+            return None
+
+    assert type(process.new_mark()) is mmap.mmap
+    monkeypatch.setattr(mmap, "mmap", Page)
+    mark = process.new_mark()
+    assert isinstance(mark, process.ProcessNumberMark)
+    assert mark[0]
+    mark[0] = 0
+    assert not mark[0]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -7,7 +7,8 @@ calls back in the child (pthread_atfork), which a fork by a bare system call pas
 missing too, the number of the operating system is compared, which a later process may have again: `DETECTION` says
 which of the three it is, and the label of secret randomness says so where it is the last.
 
-A snapshot of a whole machine, or of a stopped process (CRIU), is no fork: its copies have equal marks.
+A snapshot of a whole machine, or of a stopped process (CRIU), is no fork: its copies have equal marks. A process is
+watched once: a subinterpreter, which would watch it again, is refused.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import mmap
 import os
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Literal, Protocol
 
 from tacit import kernels
@@ -44,7 +46,7 @@ class ProcessNumberMark:
         return self._number == os.getpid()
 
     def __setitem__(self, index: int, value: int) -> None:
-        self._number = os.getpid()
+        self._number = os.getpid() if value else 0
 
 
 def wiped_page() -> Mark | None:
@@ -71,6 +73,21 @@ def byte_cleared_by_library() -> Mark | None:
     return cleared if kernels.compiled.clear_in_children(cleared) else None
 
 
+def refuse_subinterpreters() -> None:
+    """Raise ImportError in an interpreter that is not the first one of its process."""
+    for name in ("_interpreters", "_xxsubinterpreters"):  # since Python 3.13, and before
+        try:
+            interpreters: Any = import_module(name)
+        except ImportError:
+            continue
+        if interpreters.get_current() != interpreters.get_main():
+            raise ImportError(
+                "tacit cannot be used in a subinterpreter: forks are watched once in a process. "
+                "Import it in the main interpreter, or in a process of its own."
+            )
+        return
+
+
 def _new_number() -> int:
     return int.from_bytes(os.urandom(8), "little")
 
@@ -85,6 +102,7 @@ def _first_mark() -> tuple[Mark, Literal["kernel", "library", "process number"]]
     return ProcessNumberMark(), "process number"
 
 
+refuse_subinterpreters()
 _mark, DETECTION = _first_mark()
 _number = _new_number()
 _callbacks: list[Callable[[], None]] = []
@@ -128,6 +146,7 @@ def _begin() -> None:
 def _after_python_fork() -> None:
     global _entering
     _entering = threading.Lock()
+    _mark[0] = 0  # where process numbers are compared, a child in another namespace may have the same one
     current_process()
 
 

@@ -430,14 +430,30 @@ _clients: weakref.WeakSet[Client] = weakref.WeakSet()
 
 
 _mark = new_mark()
+_renewing = threading.RLock()
+_LONGEST_WAIT = 1.0  # seconds for a lock that a thread of the parent process may hold
 
 
 def _check_process() -> None:
-    """Renew all clients of a process that was forked, before any of them is used there."""
-    if not _mark[0]:
-        for client in list(_clients):
-            client._renew()
-        _mark[0] = 1
+    """Renew all clients of a process that was forked, once, before any of them is used there."""
+    if _mark[0]:
+        return
+    acquired = _renewing.acquire(timeout=_LONGEST_WAIT)
+    try:
+        if not _mark[0]:
+            for client in list(_clients):
+                client._renew()
+            _mark[0] = 1  # last: until then every thread of a child waits here
+    finally:
+        if acquired:
+            _renewing.release()
+
+
+def _after_python_fork() -> None:
+    global _renewing
+    _renewing = threading.RLock()
+    _mark[0] = 0  # where process numbers are compared, a child in another namespace may have the same one
+    _check_process()
 
 
 def _at_exit() -> None:
@@ -449,5 +465,5 @@ def _at_exit() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_check_process)
+    os.register_at_fork(after_in_child=_after_python_fork)
 atexit.register(_at_exit)

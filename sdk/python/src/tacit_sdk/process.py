@@ -19,15 +19,27 @@ class ProcessNumberMark:
         return self._number == os.getpid()
 
     def __setitem__(self, index: int, value: int) -> None:
-        self._number = os.getpid()
+        self._number = os.getpid() if value else 0
 
 
 def new_mark() -> Any:
     """Return a mark whose byte 0 is 1 in this process, and 0 in every process that is forked from it."""
-    try:
-        mark: Any = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        mark.madvise(MADV_WIPEONFORK)
-    except (AttributeError, OSError):
+    mark: Any = _wiped_page()
+    if mark is None:
         mark = ProcessNumberMark()
     mark[0] = 1
     return mark
+
+
+def _wiped_page() -> Any:
+    """Return a page that the kernel wipes in every child, or None where it cannot."""
+    try:
+        page: Any = mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        page.madvise(MADV_WIPEONFORK)
+    except (AttributeError, OSError):
+        return None
+    try:
+        page.madvise(-1)
+    except OSError:
+        return page
+    return None  # an emulator that accepts any advice, and follows none

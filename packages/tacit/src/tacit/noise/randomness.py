@@ -9,8 +9,9 @@ gives the same bytes and another one independent bytes. From each, `stream(name)
 of every other name, so that a learner which draws its coins from one stream and its samples from another makes the
 same draws whether rounds arrive one by one or as an array.
 
-Noise is used once. A secret stream refuses to be copied or pickled, and a process that is forked, by Python or below
-it, finds all its secret streams under new keys before it draws, so that neither can see what the other draws.
+Noise is used once. A secret stream refuses to be copied or pickled, and in a process that is forked, by Python or below
+it, each secret stream takes a new key before it draws, so that neither can see what the other draws. (A generator of
+bits that was taken out of a stream before the fork knows nothing of that: take it when it is used.)
 
 The generator is AES-128 in counter mode (randomgen.AESCounter). ChaCha20 is as trustworthy, but fills
 arrays with normals at half the speed, and noise is the hot path (benchmarks/noise.py measures both).
@@ -23,9 +24,9 @@ import copy
 import functools
 import hashlib
 import os
+import threading
 from base64 import b64decode, b64encode
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 from randomgen import AESCounter
@@ -262,21 +263,31 @@ def secret_bytes(count: int) -> bytes:
 class Stream(np.random.Generator):
     """A generator that knows whether its key is secret; then it is neither copied nor pickled.
 
-    Every draw asks first whether this process was forked: then all secret streams have got new keys.
+    Every draw asks first whether this process was forked: then a secret stream takes a new key.
     """
 
     def __init__(self, bits: Any, *, private: bool, sealed: tuple[SealedBatch, bytes] | None = None) -> None:
         super().__init__(bits)
         self.private = private
         self._sealed = sealed
-        if private:
-            _SECRET.add(self)
+        self._home = current_process()
 
     @property
     def bit_generator(self) -> Any:
-        """The generator of bits, of this process."""
-        current_process()
+        """The generator of bits, of this process: not to be kept, since a child would draw the same from it."""
+        if self._home != current_process():
+            self._enter_process()
         return _BITS(self)
+
+    def _enter_process(self) -> None:
+        """Take a new key in a child, if the key is secret; the first of its threads does it for all."""
+        with _entering:
+            number = current_process()
+            if self._home != number:
+                if self.private:
+                    self._sealed = None  # a key of the operating system, whatever the stream was made from
+                    self.renew()
+                self._home = number  # last
 
     def position(self) -> dict[str, Any]:
         """Give the position of a replayable stream, which contains the key; secret streams never tell theirs."""
@@ -288,14 +299,12 @@ class Stream(np.random.Generator):
         """Continue at a saved position: replayable from now on."""
         self.bit_generator.state = position
         self.private = False
-        _SECRET.discard(self)
 
     def renew(self) -> None:
         """Continue under a fresh key, of the operating system or of the sealed batch: secret from now on."""
         fresh = _generator(None, b"renewed") if self._sealed is None else self._sealed[0].generator(self._sealed[1])
         super().__init__(fresh)  # with a lock of its own: in a child the old one may be held for ever
         self.private = True
-        _SECRET.add(self)
 
     def __reduce__(self) -> Any:
         if self.private:
@@ -304,7 +313,16 @@ class Stream(np.random.Generator):
 
 
 _BITS: Any = vars(np.random.Generator)["bit_generator"].__get__
-_SECRET: WeakSet[Stream] = WeakSet()
+_entering = threading.RLock()
+
+
+def _free_lock() -> None:
+    """Replace the lock, which a thread of the parent process may hold."""
+    global _entering
+    _entering = threading.RLock()
+
+
+call_in_children(_free_lock)
 
 
 def _asking_first(name: str) -> Any:
@@ -313,7 +331,8 @@ def _asking_first(name: str) -> Any:
 
     @functools.wraps(method)
     def drawn(self: Stream, *args: Any, **options: Any) -> Any:
-        current_process()
+        if self._home != current_process():
+            self._enter_process()
         return method(self, *args, **options)
 
     return drawn
@@ -322,15 +341,6 @@ def _asking_first(name: str) -> Any:
 for _name in dir(np.random.Generator):
     if not _name.startswith("_") and _name != "bit_generator":
         setattr(Stream, _name, _asking_first(_name))
-
-
-def _renew_secret_streams() -> None:
-    for stream in list(_SECRET):
-        stream._sealed = None  # a key of the operating system, whatever the stream was made from
-        stream.renew()
-
-
-call_in_children(_renew_secret_streams)
 
 
 def _at(position: dict[str, Any]) -> Stream:

@@ -23,7 +23,6 @@ from tacit.accounting.rounding import exact_up_to
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Problem
-from tacit.process import current_process
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
@@ -302,7 +301,7 @@ class DoublingLearner(Learner):
     def _run_openly(self, rows: Any) -> Any:
         if self._delay:
             return super()._run_openly(rows)
-        self._process = None  # the epoch counts its rounds before they are counted here
+        process, self._process = self._process, None  # the epoch counts its rounds before they are counted here
         try:
             actions = self._run_epochs(rows, lambda part: self._inner._run_openly(part))
         except BaseException:  # what the epoch has shown stays shown
@@ -310,7 +309,7 @@ class DoublingLearner(Learner):
             over = self._inner.rounds == self._inner.plan.horizon
             self._process = None if over else self._inner._process
             raise
-        self._process = current_process()
+        self._process = process
         return actions
 
     def _run_epochs(self, rows: Any, run: Callable[[Any], Any]) -> Any:

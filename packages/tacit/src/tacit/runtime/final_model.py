@@ -63,16 +63,18 @@ class FinalModelLearner(Learner):
 
     def release(self) -> FloatArray:
         """Make and release the private model: once, then the same one again. No more records can come. Atomic."""
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._process != current_process():
+            if self._process != self._lock_process:
                 self._admit()
             if self._released is None:
                 self._close_last()
-                self._process = None  # one release: an interrupted one is not made again with other noise
+                process, self._process = self._process, None  # an interrupted release is not made again
                 self._released = self._made()
                 self._action = read_only(self._released)
                 self._switches += 1
-                self._process = current_process()
+                self._process = process
             return self.model
 
     @abstractmethod

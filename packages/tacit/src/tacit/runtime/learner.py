@@ -23,7 +23,7 @@ from tacit.decisions import Decision
 from tacit.errors import InvalidInput, ProtocolError, TacitError
 from tacit.noise.randomness import COMPUTATIONAL, REPLAYABLE, Randomness
 from tacit.packages import OWN_PACKAGES
-from tacit.process import current_process
+from tacit.process import call_in_children, current_process
 from tacit.runtime.rounds import (
     OPEN,
     Absent,
@@ -41,6 +41,18 @@ from tacit.validation import MALFORMED, IntArray, check_integer, without_caches
 
 if TYPE_CHECKING:
     from tacit.runtime.plan import OptionPlan, Plan
+
+
+_freeing = RLock()
+
+
+def _free_locks() -> None:
+    """Replace the lock below, which a thread of the parent process may hold."""
+    global _freeing
+    _freeing = RLock()
+
+
+call_in_children(_free_locks)
 
 
 class Learner(ABC):
@@ -84,6 +96,7 @@ class Learner(ABC):
         # No window is longer than the run.
         self._delay = plan.problem.delay if plan.horizon is None else min(plan.problem.delay, plan.horizon)
         self._lock = RLock()
+        self._lock_process = current_process()
         self._round = 0  # how many are closed
         self._slots: dict[int, Any] = {}  # those after them that are open, without the one in the hand of play
         self._opened: dict[int, tuple[Any, Any]] = {}  # context and decision of each open round, where there are any
@@ -130,8 +143,10 @@ class Learner(ABC):
         Args:
             context: of the round, where decisions depend on one, and only there. Bad ones raise and change nothing.
         """
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._process != current_process():
+            if self._process != self._lock_process:
                 self._admit()
             checked = self._checked_context(context)
             if self._played and self._decided != self._horizon:  # the round in hand stays open like any other
@@ -146,6 +161,8 @@ class Learner(ABC):
         Bad feedback raises and changes nothing, and the round stays open. The same feedback again is accepted; another
         one is refused, as is any for a round that is closed or was not decided.
         """
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
             checked, number = self.checked(round, feedback), int(round)
             if self._slots[number] is OPEN:
@@ -155,8 +172,10 @@ class Learner(ABC):
 
     def checked(self, round: int, feedback: Any) -> Any:
         """Check feedback of an open round as `settle` does, and give what would be kept; nothing changes. Atomic."""
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._process != current_process():
+            if self._process != self._lock_process:
                 self._admit()
             slots = self._slots
             number = round if type(round) is int else check_integer("settle", "round", round, at_least=0)
@@ -173,6 +192,8 @@ class Learner(ABC):
         Args:
             context: of the round, only where decisions depend on a context; a context given once may be left out.
         """
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
             if self._process is None:
                 self._admit()
@@ -249,7 +270,7 @@ class Learner(ABC):
 
     def _close_round(self) -> None:
         """Absorb the feedback of the oldest open round, or that there is none."""
-        if self._process not in (None, current_process()):
+        if self._process not in (None, self._lock_process):
             self._admit()
         checked = self._recalled(self._slots[self._round])
         process, self._process = self._process, None
@@ -277,8 +298,10 @@ class Learner(ABC):
 
     def observe(self, feedback: Any) -> None:
         """End the round with its feedback (None: there is none). Bad feedback raises and changes nothing."""
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._process != current_process():
+            if self._process != self._lock_process:
                 self._admit()
             if not self._played:
                 raise ProtocolError("observe() came before play(): play a round first, then observe its feedback.")
@@ -334,8 +357,10 @@ class Learner(ABC):
             mask: one truth value a round, False where a round has no feedback; its row is not looked at.
             contexts: one row a round, where decisions depend on a context, and only there.
         """
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._process != current_process():
+            if self._process != self._lock_process:
                 self._admit()
             rows, absent = self._with_missing(feedback, mask)
             around = self._checked_contexts(contexts, len(rows))
@@ -347,7 +372,7 @@ class Learner(ABC):
             if self.shows_decisions:
                 return self._run_openly(rows)
             before = self._remembered()
-            self._process, self._unseen = None, True
+            process, self._process, self._unseen = self._process, None, True
             try:
                 with np.errstate(all="ignore"):  # whether something underflows depends on the data
                     actions = self._run_rows(rows, absent, around)
@@ -355,10 +380,11 @@ class Learner(ABC):
                 self._unseen = False
                 if not self._asks_others():  # what others have seen is not taken back
                     # A secret learner goes on under fresh keys: what was drawn is not drawn again.
-                    self._scatter(before)
-                    self._process = current_process()
+                    if process == current_process():  # a child of a fork meanwhile is refused
+                        self._scatter(before)
+                    self._process = process
                 raise
-            self._process, self._unseen = current_process(), False
+            self._process, self._unseen = process, False
             return actions
 
     def _with_missing(self, feedback: Any, mask: Any) -> tuple[Any, Absent | None]:
@@ -520,8 +546,10 @@ class Learner(ABC):
 
     def _close_last(self) -> None:
         """No decision follows: close the rounds that have their feedback. Atomic."""
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._slots and self._process != current_process():
+            if self._slots and self._process != self._lock_process:
                 self._admit()
             while self._slots and self._slots[self._round] is not OPEN:
                 self._close_round()
@@ -537,6 +565,8 @@ class Learner(ABC):
     @contextmanager
     def _looking(self, name: str) -> Iterator[None]:
         """While somebody reads how far the learner has come: never in rounds that `run` may still take back."""
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
             if self._unseen:
                 raise ProtocolError(
@@ -544,6 +574,17 @@ class Learner(ABC):
                     f"bad: its '{name}' is not shown there. Where a function looks, play and observe round by round."
                 )
             yield
+
+    def _free_lock(self) -> None:
+        """Replace a lock that a thread of the parent process holds, which is not here to release it."""
+        with _freeing:
+            number = current_process()
+            if self._lock_process != number:
+                if self._lock.acquire(blocking=False):
+                    self._lock.release()
+                else:
+                    self._lock = RLock()
+                self._lock_process = number  # last
 
     def _admit(self) -> None:
         """Refuse half rounds, and secret noise in a second process; replayable noise may go anywhere."""
@@ -566,8 +607,10 @@ class Learner(ABC):
         Args:
             waiting: with the feedback of open rounds; whoever keeps that feedback elsewhere settles it again.
         """
+        if self._lock_process != current_process():
+            self._free_lock()
         with self._lock:
-            if self._process != current_process():
+            if self._process != self._lock_process:
                 self._admit()
             content = self._remembered(waiting)
             self._saved_round = self._round + len(self._slots)
@@ -594,6 +637,7 @@ class Learner(ABC):
         """Continue from a state of the same plan that was read; one that contradicts itself changes nothing."""
         with self._looking("state"):
             algorithm, process, before = self.plan.algorithm, self._process, self._remembered()
+            here = current_process()
             if state.plan != self.plan.signature:
                 raise InvalidInput(f"This state was saved by another plan than this {algorithm} learner's.")
             self._process = None
@@ -610,7 +654,7 @@ class Learner(ABC):
                     raise
                 raise InvalidInput(f"This is not the state of a {algorithm} learner ({error!r}).") from None
             self._saved_round = self._round + len(self._slots)
-            self._process = current_process()
+            self._process = here
 
     def _remembered(self, waiting: bool = True) -> dict[str, Any]:
         """Give the whole state as copies; of open rounds the feedback, or only their number."""
@@ -685,7 +729,7 @@ class Learner(ABC):
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=RLock())
+        vars(self).update(state, _lock=RLock(), _lock_process=current_process())
 
     def __copy__(self) -> Self:
         return copy.deepcopy(self)

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.problems import Bandit
-from tacit.process import current_process
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.validation import FloatArray, check_integer, check_number, real_array
@@ -126,12 +125,12 @@ class BanditLearner(Learner):
             first = rows.first + done
             self._played = True
             values = self._check_values(rows.values(points, first), len(points), first)
-            self._process = None
+            process, self._process = self._process, None
             self._fill(values)
             self._round += len(points)
             done += len(points)
             self._played = False
-            self._process = current_process()
+            self._process = process
         return kept
 
     def _absorb(self, value: float) -> None:
