@@ -127,9 +127,9 @@ def test_real_array_wants_its_shape(values):
 
 
 def test_require_names_the_extra():
-    assert require("json", "cli").dumps([]) == "[]"
+    assert require("json", "tacit[cli]").dumps([]) == "[]"
     with pytest.raises(MissingExtra, match=r"needs no_such_module.*tacit\[plots\]"):
-        require("no_such_module.part", "plots")
+        require("no_such_module.part", "tacit[plots]")
 
 
 @pytest.mark.parametrize("number", [np.longdouble("0.1"), np.float32(0.5), Fraction(1, 10)])

@@ -10,6 +10,7 @@ from typer.main import get_command
 
 import tacit
 from tacit.cli.app import app
+from tacit.packages import OWN_PACKAGES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "coverage.md"
@@ -40,7 +41,10 @@ def looked_up(name):
     """The object of a dotted name: of a public name, or from the package down; None if there is none."""
     first, *rest = name.split(".")
     rooms = (tacit, tacit.algorithms, tacit.losses, tacit.domains, tacit.environments)
-    found = tacit if first == "tacit" else next((getattr(room, first) for room in rooms if first in room.__all__), None)
+    if first in OWN_PACKAGES:
+        found = import_module(first)
+    else:
+        found = next((getattr(room, first) for room in rooms if first in room.__all__), None)
     for index, part in enumerate(rest):
         if part in getattr(found, "__dataclass_fields__", {}) and index == len(rest) - 1:
             return found.__dataclass_fields__[part]
@@ -65,7 +69,7 @@ def is_a_command(words):
             known = any(word in parameter.opts for parameter in command.params)
             option = word
         else:
-            command = getattr(command, "commands", {}).get(word)
+            command = command.get_command(None, word) if hasattr(command, "get_command") else None
             known = command is not None
         if not known:
             return False

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+import tacit_experiments
 import tacit_models as estimators
 from tacit import algorithms, domains, environments, losses, report
 from tacit.planning.catalogue import CATALOGUE
@@ -29,7 +30,7 @@ def test_every_public_name_is_in_the_reference():
         "tacit_models.Ledger",
     }
     assert all(f"`{name}`" in text for name in said)
-    homes = (tacit, algorithms, domains, environments, losses, report, estimators, spark)
+    homes = (tacit, algorithms, domains, environments, losses, report, estimators, tacit_experiments, spark)
     public = {f"{home.__name__}.{name}" for home in homes for name in home.__all__}
     assert {*listed, *said} - {"tacit.auditing.run.audit"} == public
 

@@ -177,6 +177,6 @@ def test_the_page_names_the_variables_and_files_that_there_are():
     assert scrape["scrape_configs"][0]["static_configs"]
     for name in re.findall(r"`(deploy/[^`]*)`", DEPLOYMENT):
         assert (DOCS.parent / name).exists(), name
-    options = [option for option in typer.main.get_command(app).commands["serve"].params if option.envvar]
+    options = [option for option in typer.main.get_command(app).get_command(None, "serve").params if option.envvar]
     table = dict(re.findall(r"^\| `(TACIT_\w+)` \| `(--\w+)`", DEPLOYMENT, re.MULTILINE))
     assert table == {option.envvar: option.opts[0] for option in options}

@@ -312,5 +312,5 @@ def test_the_contract_is_one_key_s_or_composes_several():
 
 def test_without_spark_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark.sql.functions", None)
-    with pytest.raises(tacit.MissingExtra, match=r"pip install 'tacit\[spark\]'"):
+    with pytest.raises(tacit.MissingExtra, match=r"pip install 'tacit-experiments\[spark\]'"):
         decide(None, LAZY, key="shop", feedback=["a", "b", "c"], root=KEY, round="round")

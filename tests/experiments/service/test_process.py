@@ -124,7 +124,7 @@ def test_bad_places_are_refused_in_one_sentence(tmp_path, capsys):
 @pytest.mark.parametrize("module", ["fastapi", "uvicorn", "prometheus_client"])
 def test_without_the_extra(module, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, module, None)
-    assert f"This needs {module}, which is not installed: pip install 'tacit[serve]'" in refused(
+    assert f"This needs {module}, which is not installed: pip install 'tacit-experiments[serve]'" in refused(
         capsys, "serve", "--store", str(tmp_path / "a.db")
     )
     assert not os.listdir(tmp_path)

@@ -89,8 +89,9 @@ class Experiments(AbstractContextManager["Experiments"]):
         new_key: whether the key may be another one than the store's experiments were begun with, which is lost:
             only `restore` can be called then.
 
-    >>> import tacit, tempfile
-    >>> from tacit_experiments.design import Design
+    >>> import tempfile
+    >>> import tacit_experiments
+    >>> from tacit_experiments import Design
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = tacit_experiments.Store(f"{folder.name}/decisions.db")
     >>> ledger = store.ledger("people", epsilon=1.0, delta=1e-6, renews="monthly")

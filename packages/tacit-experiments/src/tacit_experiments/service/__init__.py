@@ -1,1 +1,1 @@
-"""Learners in a store over HTTP (extra: tacit[serve])."""
+"""Learners in a store over HTTP (extra: tacit-experiments[serve])."""

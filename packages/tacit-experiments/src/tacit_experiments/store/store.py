@@ -35,7 +35,7 @@ MOST_PLANS = 4096  # that are kept although nobody may use them any more
 
 
 class Store(AbstractContextManager["Store"]):
-    """Learners and ledgers in an SQLite file or in PostgreSQL (extras: tacit[store], tacit[postgres]).
+    """Learners and ledgers in an SQLite file or in PostgreSQL (extra: tacit-experiments[postgres]).
 
     Nothing is shown before it is durable, and nothing is counted twice: see the page "In production". Threads may
     share a store; a forked process opens its own.
@@ -45,7 +45,8 @@ class Store(AbstractContextManager["Store"]):
             owner only.
         timeout: how many seconds to wait for another writer before raising.
 
-    >>> import tacit, tempfile
+    >>> import tempfile
+    >>> import tacit, tacit_experiments
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = tacit_experiments.Store(f"{folder.name}/decisions.db")
     >>> live = store.open("homepage", tacit.Experts(n=3, horizon=100, delay=5), epsilon=1.0, delta=1e-6)
