@@ -12,8 +12,13 @@ import pytest  # noqa: E402
 from tacit import kernels  # noqa: E402
 
 COMPILED = kernels.compiled
-FOLDERS = {"models": "tacit_models", "experiments": "tacit_experiments"}
-"""Whose tests are in these folders; all others are of `tacit`, or of the project."""
+PACKAGES = {
+    "models": "tacit_models",
+    "frozen/test_models.py": "tacit_models",
+    "experiments": "tacit_experiments",
+    "frozen/test_stores.py": "tacit_experiments",
+}
+"""The package that a folder or file tests; all others test `tacit`, or the project."""
 OF_THE_PROJECT = [
     "attacks", "docs", "examples", "planted_bugs", "test_architecture.py", "test_benchmarks.py", "test_documents.py",
 ]  # fmt: skip
@@ -21,7 +26,7 @@ OF_THE_PROJECT = [
 
 def list_left_out() -> list[str]:
     """Return the tests of packages that are not installed; without all three, also those of the project as a whole."""
-    missing = [folder for folder, package in FOLDERS.items() if find_spec(package) is None]
+    missing = [place for place, package in PACKAGES.items() if find_spec(package) is None]
     return missing + OF_THE_PROJECT if missing else []
 
 
