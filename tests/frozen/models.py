@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from importlib import import_module
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 import tacit
+import tacit_models
 from frozen.rounds import digest, numbers, summary
+from tacit_models.torch import EpochPlan
 
 EPOCHS = (
     {"epochs": 1, "batches": 1},
@@ -31,26 +32,6 @@ STATISTICS = {
 }
 RELATIONS = ("replace", "zero-out")
 DELTAS = (1e-9, 1e-6, 1e-3)
-
-
-def home(*places: str) -> Any:
-    """Return the first of these modules that exists: 0.3 and later versions have other packages."""
-    for place in places[:-1]:
-        try:
-            return import_module(place)
-        except ModuleNotFoundError:
-            continue
-    return import_module(places[-1])
-
-
-def estimators() -> Any:
-    """Return the module of estimators."""
-    return home("tacit_models", "tacit.estimators")
-
-
-def training() -> Any:
-    """Return the module of training with PyTorch."""
-    return home("tacit_models.torch", "tacit.torch")
 
 
 def table() -> tuple[Any, Any, Any]:
@@ -81,16 +62,15 @@ def models() -> dict[str, tuple[str, dict[str, Any]]]:
 
 def fitted(name: str) -> tuple[Any, Any]:
     """Fit a model with replayable noise; return the model and the ledger that was charged."""
-    module = estimators()
     kind, asked = models()[name]
-    ledger = module.Ledger(100.0, 1e-6)
+    ledger = tacit_models.Ledger(100.0, 1e-6)
     rows, classes, targets = table()
     fit_to = {"PrivateRidge": (rows, targets), "PrivateHistogram": (rows[:, :1],)}
     given = fit_to.get(kind, (rows, classes) if "classes" in asked else (rows,))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # replayable noise is not private
         source = tacit.Randomness.replayable(7)
-        model = getattr(module, kind)(**asked, random_state=source, ledger=ledger)
+        model = getattr(tacit_models, kind)(**asked, random_state=source, ledger=ledger)
         model.fit(*given)
     return model, ledger
 
@@ -117,7 +97,7 @@ def model_fields(model: Any, ledger: Any) -> dict[str, Any]:
 
 def epoch_fields(asked: dict[str, Any]) -> dict[str, Any]:
     """Calibrate epochs of training; return what is recorded of their accounting."""
-    plan = training().EpochPlan.calibrate(**asked)
+    plan = EpochPlan.calibrate(**asked)
     guarantee = plan.guarantee
     fields = {f"epsilon at {delta:g}": guarantee.epsilon(delta) for delta in DELTAS}
     names = ("numerics", "released", "theorem", "unit", "assumed")

