@@ -135,6 +135,24 @@ _SMALLER = tuple(float(2**k) for k in range(-2, 7))  # where a delta may be less
 
 
 @dataclass(frozen=True)
+class NotPrivate(Curve):
+    """The curve of what is not private, or is not proved to be: infinite at every order."""
+
+    notion: ClassVar[str] = "NOT PRIVATE"
+
+    def renyi(self, orders: FloatArray) -> FloatArray:
+        return np.full_like(orders, inf)
+
+    def epsilon(self, delta: float) -> float:
+        check_number("NotPrivate", "delta", delta, above=0.0, below=1.0, closed_low=True)
+        return inf
+
+    def delta(self, epsilon: float) -> float:
+        check_number("NotPrivate", "epsilon", epsilon, above=0.0, closed_low=True)
+        return 1.0
+
+
+@dataclass(frozen=True)
 class Pure(Curve):
     """Pure epsilon-DP: the privacy loss of every outcome is at most `value`."""
 

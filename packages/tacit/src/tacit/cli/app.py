@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import tacit
-from tacit.cli import options, problems
+from tacit.cli import options, papers, problems
 from tacit.cli.options import add_command, add_commands
 from tacit.cli.plugins import Commands
 from tacit.environments.named import NAMED, fitting_environment, named_environment
@@ -159,6 +159,7 @@ app = typer.Typer(
 )
 for part, name in ((plans, "plan"), (simulations, "simulate"), (audits, "audit"), (contracts, "contract")):
     app.add_typer(part, name=name)
+add_command(app, papers.paper)
 
 
 def _version(wanted: bool) -> None:

@@ -55,6 +55,7 @@ def contract(of: Plan | Comparison | Learner) -> dict[str, Any]:
     plan = of if isinstance(of, Plan) else getattr(of, "plan", None)
     if not isinstance(of, Plan | Comparison | Learner) or not isinstance(plan, Plan):
         raise invalid("contract", "of", "a plan, a comparison or a learner", of)
+    plan.refuse_unkept(of.guarantee.private)
     guarantee = of.guarantee
     stated: dict[str, Any] = {
         name: getattr(guarantee, name)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from tacit.accounting.curves import Curve
+from tacit.accounting.curves import Curve, NotPrivate
 from tacit.accounting.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
 from tacit.accounting.ledger import Ledger, check_ledger
 from tacit.accounting.rounding import IDEALIZED, rounded_up
@@ -25,6 +25,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Options, Problem
 from tacit.runtime.learner import Learner
+from tacit.runtime.printed import RUNNABLE, Printed, Status
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import NUMERICS, RegretBound, Target
 from tacit.validation import check_choice, check_integer, check_number, plain_fields, without_caches
@@ -60,7 +61,11 @@ class Plan(ABC):
     """
 
     problem: Problem
+    printed: Printed | None = field(default=None, kw_only=True, repr=False)
+    """Where the parameters were printed, for plans that `as_printed` made."""
     _takes: ClassVar[type[Problem]] = Problem
+    printed_results: ClassVar[tuple[str, ...]] = ()
+    """Numbers of the results whose printed parameters `as_printed` knows; the first one is its default."""
     _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
     """Why a problem with delay > 0 is refused (empty: it is not)."""
     _any_horizon: ClassVar[bool] = False
@@ -124,13 +129,19 @@ class Plan(ABC):
     def parameters(self) -> dict[str, Any]:
         """The public parameters by name, those that every plan has at the end."""
         named = sorted(fields(self), key=lambda field: field.kw_only is True)
-        return {field.name: getattr(self, field.name) for field in named if field.name != "problem"}
+        return {field.name: getattr(self, field.name) for field in named if field.name not in ("problem", "printed")}
 
     @cached_property
     def signature(self) -> str:
         """The problem and the parameters to the last digit: what a saved state must match."""
         with np.printoptions(**TO_THE_LAST_DIGIT):
-            return f"{self.algorithm}({self.problem!r}, {self.parameters!r})"
+            printed = "" if self.printed is None else f", as printed: {self.printed.place}"
+            return f"{self.algorithm}({self.problem!r}, {self.parameters!r}{printed})"
+
+    @property
+    def printed_status(self) -> Status | None:
+        """What became of the printed promise: computed from the curve (None: parameters are not a paper's)."""
+        return None if self.printed is None else self.printed.status(self.guarantee.curve)
 
     @property
     def horizon(self) -> int | None:
@@ -288,6 +299,68 @@ class Plan(ABC):
     def _calibrate(cls, problem: Any, target: Target) -> Plan:
         """Search for `calibrate`; options of the algorithm's own are keyword-only parameters."""
 
+    @classmethod
+    def as_printed(
+        cls,
+        problem: Problem,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        result: str | None = None,
+        reading: str | None = None,
+        relation: Relation | str = REPLACE,
+        rounds_per_person: int = 1,
+        **own: Any,
+    ) -> Plan:
+        """Make the plan with the parameters that a paper prints, whatever is proved of them.
+
+        `printed` says what was asked and `printed_status` what is proved: "kept", "exceeded", "no proof", "refuted" or
+        "not private". A plan whose promise is not kept runs in simulations and audits, and refuses secret randomness.
+
+        Args:
+            problem: the problem.
+            epsilon: privacy that is asked of the printed formula (none where the result promises no privacy).
+            delta: delta that is asked of it.
+            result: number of the result in the paper (default: the first of `printed_results`).
+            reading: a choice where the print leaves a parameter open.
+            relation: which data sets are neighbours.
+            rounds_per_person: rounds of one person.
+            own: parameters that the result leaves to its reader.
+        """
+        cls._check_problem(problem)
+        if not cls.printed_results:
+            raise InvalidInput(f"No paper prints parameters of {cls.__name__}: use {cls.__name__}.calibrate instead.")
+        owner = f"{cls.__name__}.as_printed"
+        number = cls.printed_results[0] if result is None else result
+        check_choice(owner, "result", number, cls.printed_results)
+        if problem.horizon is None:
+            raise InvalidInput(f"The 'problem' parameter of {owner} must have a horizon: printed parameters need it.")
+        check_options(owner, cls._as_printed, own)
+        if cls.private and (epsilon is None or delta is None):
+            raise InvalidInput(f"{owner} needs epsilon and delta: what is asked of {number}.")
+        asked = Target(
+            float("inf") if epsilon is None else epsilon,
+            0.0 if delta is None else delta,
+            as_relation(owner, relation),
+            rounds_per_person,
+        )
+        return cls._as_printed(problem, asked, number, reading, **own)
+
+    @classmethod
+    def _as_printed(cls, problem: Any, asked: Target, result: str, reading: str | None) -> Plan:
+        """Make the plan of `as_printed`; parameters that the result leaves open are keyword-only."""
+        raise NotImplementedError
+
+    def refuse_unkept(self, private: bool) -> None:
+        """Raise PrivacyError if noise is secret, as if it protected somebody, and the printed promise is not kept."""
+        if self.printed is None or not private or self.printed_status in RUNNABLE:
+            return
+        promise = self.printed.promise(self.guarantee.curve)
+        raise PrivacyError(
+            f"{self.algorithm} as printed ({self.printed.place}) is for simulations: {promise}. "
+            f"Use {self.algorithm}.calibrate, or start(Randomness.replayable(seed))."
+        )
+
     def start(self, randomness: Randomness | None = None, *, ledger: Ledger | None = None) -> Learner:
         """Make a fresh learner; the learner's randomness is secret unless a replayable source is named.
 
@@ -303,6 +376,7 @@ class Plan(ABC):
                 "The 'randomness' parameter of start must be Randomness.secret() or "
                 f"Randomness.replayable(seed). Got {randomness!r} instead."
             )
+        self.refuse_unkept(source.private)
         learner = self._learner(source)
         if ledger is not None:
             ledger.record(self.algorithm, learner.guarantee)
@@ -324,6 +398,7 @@ class Plan(ABC):
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
+        self.refuse_unkept(learner.guarantee.private)
         return learner
 
     @property
@@ -347,6 +422,9 @@ class Plan(ABC):
         bound = self.regret_bound
         lines = textwrap.wrap(f"{self.algorithm}({shown})", COLUMNS, subsequent_indent="  ", break_long_words=False)
         lines.append(f"certified {self.problem.criterion}: {rounded_up(bound.value)} ({bound.meaning})")
+        if self.printed is not None:
+            lines.append(f"  printed:    {self.printed.place}: {self.printed.promise(self.guarantee.curve)}")
+            lines += [f"  differs:    {'; '.join(self.printed.differs)}"] if self.printed.differs else []
         lines += ["  vacuous:    no better than deciding blindly"] if self.vacuous else []
         lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []
@@ -420,11 +498,12 @@ class PrivatePlan(Plan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The privacy contract."""
+        unproved = "" if self.printed is None else self.printed.no_proof
         return Guarantee(
-            curve=self.curve,
-            at_delta=self.delta,
+            curve=NotPrivate() if unproved else self.curve,
+            at_delta=(self.delta or 0.5) if unproved else self.delta,
             released=self.released,
-            theorem=self.theorem,
+            theorem=f"none: {unproved}" if unproved else self.theorem,
             relation=self.relation,
             unit=self.unit,
             rounds_per_person=self.rounds_per_person,

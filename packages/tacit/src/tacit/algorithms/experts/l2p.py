@@ -2,8 +2,8 @@
 
 Paper: "Private Online Learning via Lazy Algorithms" (NeurIPS 2024), Section 3.1. The switching rule
 is `tacit.runtime.two_chains`. What differs from the print: batching costs eta T B/8, not O(T B^2 eta^2)
-(Proposition 3.3 is false), so the parameters of Theorems 3.10 and 3.12 are refused; Theorem 3.2's stay
-available as `calibration="paper"`. The second chain is unnecessary for this measure: a reference that is
+(Proposition 3.3 is false), and the printed parameters of Theorems 3.2 and 3.10 are run by
+`L2P.as_printed`. The second chain is unnecessary for this measure: a reference that is
 never redrawn (`reference_force=0`, the calibrated choice) leaves the law exact and costs nothing.
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.accounting.calibration import largest, minimise
 from tacit.accounting.curves import BoundedRange, Curve
-from tacit.accounting.guarantee import EXACT, REPLACE, Relation
+from tacit.accounting.guarantee import EXACT, Relation
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import PrivacyError
@@ -26,7 +26,9 @@ from tacit.noise.exact_draws import coin, draw_softmax
 from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
+from tacit.printed import l2p
 from tacit.problems import Experts
+from tacit.runtime.printed import Printed
 from tacit.runtime.rate_search import Parameters, best_chain, delay_formula, tosses, wanted_rate
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
@@ -35,17 +37,8 @@ from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 MOST_SLACK = 1e6
-REFUSED = {
-    "theorem-3.10": (
-        "The parameters of Theorem 3.10 are refused: it gives no p, and with p = c eta/epsilon (c = 1..10) the "
-        "released decisions alone have delta of at least .005 to .027 at T=1e5, epsilon=.05; its regret rests on "
-        "Proposition 3.3, which is false. Use calibration='certified' or 'paper' (Theorem 3.2)."
-    ),
-    "theorem-3.12": (
-        "The parameters of Theorem 3.12 are refused: p = eta/epsilon contradicts Theorem 3.2, which charges "
-        "2 eta/p = 2 epsilon for the switch bit alone. Use calibration='certified' or 'paper' (Theorem 3.2)."
-    ),
-}
+READINGS_OF_FORCE = {"p = eta/epsilon": 1.0, "p = 4 eta/epsilon": 4.0}
+"""Theorem 3.10 prints no p; Theorem 3.2 needs it to be some multiple of eta/epsilon."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +77,7 @@ class L2P(ExpertPlan):
     reference_force: float = 0.0
     batch: int = 1
     slack: float = 1.0
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.2", "Theorem 3.10")
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
     theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), composition of random draws"
@@ -116,15 +110,9 @@ class L2P(ExpertPlan):
         return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.eta))
 
     @classmethod
-    def _calibrate(cls, problem: Experts, target: Target, *, calibration: str = "certified", slack: float = 1.0) -> L2P:
-        check_choice("L2P", "calibration", calibration, ("certified", "paper", *REFUSED))
-        if calibration in REFUSED:
-            raise PrivacyError(REFUSED[calibration])
+    def _calibrate(cls, problem: Experts, target: Target, *, slack: float = 1.0) -> L2P:
         if target.delta == 0 or target.max_switches is not None:
             raise PrivacyError("L2P cannot promise a limit on switches and has no pure form: use LazyExperts.")
-        if calibration == "paper":
-            eta, force, batch = printed_parameters(problem, target)
-            return cls(problem, eta, force, reference_force=force, batch=batch, slack=2.0, **target.contract)
         rounds = problem.horizon or 1
         best = best_chain(
             rounds,
@@ -134,6 +122,36 @@ class L2P(ExpertPlan):
             wanted=partial(wanted_rate, log(problem.n), rounds, delay=problem.delay),
         )
         return cls(problem, best.rate, best.force, 0.0, best.batch, slack, **target.contract)
+
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Experts,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        eta: float | None = None,
+        force: float | None = None,
+        batch: int | None = None,
+    ) -> L2P:
+        evidence: tuple[str, ...] = ()
+        if result == "Theorem 3.10":
+            values = l2p.theorem_3_10(problem.n, problem.horizon or 1, asked.epsilon)
+            named = check_choice(
+                "L2P.as_printed", "reading", reading or next(iter(READINGS_OF_FORCE)), READINGS_OF_FORCE
+            )
+            chosen = READINGS_OF_FORCE[named] * values["eta"] / asked.epsilon if force is None else force
+            eta, force, batch = values["eta"], min(chosen, 1.0), int(values["batch"])
+            evidence = ("p is not printed", "B is 1/epsilon, rounded up")
+        else:
+            named = ""
+            if eta is None or force is None or batch is None:
+                eta, force, batch = printed_parameters(problem, asked)
+        printed = Printed("l2p", result, asked.epsilon, asked.delta, reading=named, evidence=evidence)
+        return cls(
+            problem, eta, force, reference_force=force, batch=batch, slack=2.0, printed=printed, **asked.contract
+        )
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         loud = {"eta": 0.3, "force": 0.3, "batch": 1}
@@ -272,19 +290,14 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
     epsilon = 2 eta/p + eta + (3/2) T eta^2 p ln(1/d1)/B + sqrt(6 T eta^2 p ln^2(1/d1)/B), delta = 2 T d1,
     eta B ln(1/d1) <= p, B <= T p, eta <= 1/10.
     """
-    if target.relation is not REPLACE or target.rounds_per_person != 1:
-        raise PrivacyError(
-            "calibration='paper' covers the paper's own setting: relation 'replace' and one round per person."
-        )
     rounds = problem.horizon or 1
     log_one = log(2 * rounds / target.delta)
 
     def rate(force: float, batch: int) -> float:
         def printed(eta: float) -> float:
-            spread = rounds * eta**2 * force / batch
-            return 2 * eta / force + eta + 1.5 * spread * log_one + sqrt(6 * spread) * log_one
+            return l2p.theorem_3_2_epsilon(rounds, eta, force, batch, log_one)
 
-        return largest(printed, target.epsilon, 1e-15, min(0.1, force / (batch * log_one)))
+        return largest(printed, target.epsilon, 1e-15, l2p.theorem_3_2_largest_eta(force, batch, log_one))
 
     def regret(force: float, batch: int) -> float:
         wanted = wanted_rate(log(problem.n), rounds, batch, problem.delay)

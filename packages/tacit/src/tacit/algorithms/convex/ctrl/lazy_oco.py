@@ -23,7 +23,6 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.accounting.calibration import minimise, smallest
-from tacit.accounting.curves import Curve
 from tacit.accounting.guarantee import REPLACE, Guarantee
 from tacit.accounting.rounding import rounded_up
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
@@ -36,28 +35,10 @@ from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
 from tacit.runtime.rate_search import tosses
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
 
 # Rounds up to which expected switches are summed one by one.
 _STRETCHED = 4096
-
-
-@dataclass(frozen=True)
-class NotPrivate(Curve):
-    """The curve of what was never made private: infinite at every order."""
-
-    notion: ClassVar[str] = "NOT PRIVATE"
-
-    def renyi(self, orders: FloatArray) -> FloatArray:
-        return np.full_like(orders, inf)
-
-    def epsilon(self, delta: float) -> float:
-        check_number("NotPrivate", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        return inf
-
-    def delta(self, epsilon: float) -> float:
-        check_number("NotPrivate", "epsilon", epsilon, above=0.0, closed_low=True)
-        return 1.0
 
 
 @dataclass(frozen=True)

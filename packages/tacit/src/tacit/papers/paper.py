@@ -1,0 +1,179 @@
+"""A paper as its reader looks for it: results by printed number, errata by rank, and the streams it is shown on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tacit.environments.environment import Environment
+from tacit.errors import InvalidInput
+from tacit.problems import Problem
+from tacit.validation import check_choice, check_integer, check_privacy
+
+ResultKind = Literal["algorithm", "regret", "privacy", "switches", "rate", "lower bound"]
+EntryKind = Literal["printed", "repaired", "calibrated", "rival"]
+RANKS = {1: "breaks privacy", 2: "breaks the rate", 3: "constant or typo"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """One numbered result of a paper.
+
+    Attributes:
+        number: as printed, such as "Theorem 8".
+        name: what it is about, in a few words.
+        kind: what it states.
+        statement: the printed formula or sentence.
+        plan: name of the algorithm in `tacit.algorithms` that runs it (empty: nothing runs).
+        choose: arguments of `as_printed` beside the problem and the privacy.
+        readings: choices where the print leaves a parameter open, by name.
+        errata: names of errata that concern it.
+    """
+
+    number: str
+    name: str
+    kind: ResultKind
+    statement: str
+    plan: str = ""
+    choose: Mapping[str, Any] = field(default_factory=dict)
+    readings: Mapping[str, str] = field(default_factory=dict)
+    errata: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """Something printed that is not so; `errata/NAME.py` shows it by a computation of its own.
+
+    Attributes:
+        name: the function in `errata/NAME.py`.
+        where: the place in the paper.
+        rank: 1 breaks privacy, 2 breaks the rate, 3 is a constant or a typo.
+        verdict: "false", "loose" or "incomplete".
+        line: what is wrong, in one line.
+    """
+
+    name: str
+    where: str
+    rank: int
+    verdict: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A problem and what makes its feedback.
+
+    Attributes:
+        name: how rows name it.
+        problem: makes the problem for a number of rounds and a dimension (number of experts, for experts).
+        environment: makes the feedback of that problem.
+    """
+
+    name: str
+    problem: Callable[[int, int], Problem]
+    environment: Callable[[Problem, int], Environment]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the table: an algorithm, and how its parameters are found.
+
+    Attributes:
+        kind: "printed" and "repaired" run printed parameters, "calibrated" and "rival" run `calibrate`.
+        plan: name of the algorithm in `tacit.algorithms`.
+        stream: name of the stream.
+        result: number of the result whose parameters are run.
+        choose: further arguments of `as_printed` or `calibrate`.
+        note: what a reader must know of the row.
+        private: whether epsilon and delta are asked.
+    """
+
+    kind: EntryKind
+    plan: str
+    stream: str
+    result: str = ""
+    choose: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
+    private: bool = True
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper.
+
+    Attributes:
+        name: the name in commands and modules.
+        title: as printed.
+        authors: as printed.
+        year: of the version that was read.
+        venue: where it appeared.
+        link: where it can be read.
+        version: which text was read.
+        says: what it states, in about ten lines.
+        results: its results, in the paper's order.
+        errata: what is not so, the worst first.
+        streams: what its algorithms are run on.
+        entries: the rows of its table.
+        horizon: rounds of a run, if nothing else is said.
+        dimension: dimension or number of experts of a run, if nothing else is said.
+    """
+
+    name: str
+    title: str
+    authors: str
+    year: int
+    venue: str
+    link: str
+    version: str
+    says: str
+    results: tuple[Result, ...]
+    errata: tuple[Erratum, ...]
+    streams: tuple[Stream, ...]
+    entries: tuple[Entry, ...]
+    horizon: int
+    dimension: int
+
+    def result(self, number: str) -> Result:
+        """Return the result of this number."""
+        for each in self.results:
+            if each.number == number:
+                return each
+        known = ", ".join(each.number for each in self.results)
+        raise InvalidInput(f"The results of {self.name} are {known}. Got {number!r} instead.")
+
+    def run(
+        self,
+        horizon: int | None = None,
+        dimension: int | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        runs: int = 20,
+        seed: int = 0,
+        results: Sequence[str] | None = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Run the paper's algorithms beside each other and return a `PaperRun`.
+
+        Args:
+            horizon: rounds (default: the paper's own `horizon`).
+            dimension: dimension of the set, or number of experts.
+            epsilon: privacy that is asked of every row.
+            delta: delta that is asked of every row.
+            runs: independent runs of each row.
+            seed: makes the runs repeatable; a simulation is never private.
+            results: numbers of results to which printed rows are limited (None: all).
+            progress: show what is done (default: only in a terminal).
+        """
+        from tacit.papers.run import Settings, run_paper
+
+        check_privacy("run", epsilon, delta)
+        rounds = check_integer("run", "horizon", self.horizon if horizon is None else horizon)
+        size = check_integer("run", "dimension", self.dimension if dimension is None else dimension)
+        check_integer("run", "runs", runs)
+        check_integer("run", "seed", seed, at_least=0)
+        known = tuple(entry.result for entry in self.entries if entry.result)
+        for number in results or ():
+            check_choice("run", "results", number, tuple(dict.fromkeys(known)))
+        chosen = None if results is None else tuple(results)
+        return run_paper(self, Settings(rounds, size, epsilon, delta, runs, seed, chosen), progress)

@@ -1,0 +1,83 @@
+"""The player that looks at nothing: the centre of a set in every round, or an option drawn uniformly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.accounting.curves import Pure
+from tacit.accounting.guarantee import EXACT, Guarantee
+from tacit.errors import InvalidInput
+from tacit.noise.randomness import Randomness
+from tacit.problems import Bandit, Convex, Lipschitz, Options, Problem
+from tacit.runtime.plan import Plan
+from tacit.runtime.target import RegretBound, Target
+from tacit.validation import FloatArray
+
+
+@dataclass(frozen=True)
+class Still(Plan):
+    """Decide without looking at any feedback; it leaks nothing, and whoever learns must do better."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(
+            curve=Pure(0.0),
+            at_delta=0.0,
+            released="every decision",
+            theorem="no decision depends on feedback",
+            numerics=EXACT,
+        )
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """No bound is stated: what it loses is what others are compared with."""
+        return RegretBound(float("inf"), "none")
+
+    @property
+    def expected_switches(self) -> float:
+        return 0.0
+
+    @classmethod
+    def _calibrate(cls, problem: Any, target: Target) -> Still:
+        return cls(problem)
+
+    def _learner(self, randomness: Randomness) -> Any:
+        return StillLearner(self, randomness)
+
+
+class StillLearner:
+    """Plays arrays of rounds, which is all that a simulation asks of it."""
+
+    switches = 0
+
+    def __init__(self, plan: Still, randomness: Randomness) -> None:
+        self.plan = plan
+        self._generator = randomness.stream("still")
+
+    def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> Any:
+        """Return one decision for each row of feedback."""
+        problem: Problem = self.plan.problem
+        if isinstance(problem, Options):
+            return self._generator.integers(problem.n, size=len(feedback))
+        if isinstance(problem, Bandit):
+            point = np.asarray(problem.domain.centre)
+            feedback.values(np.tile(point, (len(feedback), 1)), feedback.first)
+            return None
+        return np.tile(centre_of(problem), (rows_of(feedback), 1))
+
+
+def centre_of(problem: Problem) -> FloatArray:
+    """Return the point that is never far from any other."""
+    if isinstance(problem, Convex):
+        return np.asarray(problem.domain.centre, dtype=np.float64)
+    if isinstance(problem, Lipschitz):
+        return problem.place(np.full((1, problem.dimension), 0.5))[0]
+    raise InvalidInput(f"There is no still player for {type(problem).__name__} problems.")
+
+
+def rows_of(feedback: Any) -> int:
+    """Return the number of rounds of an array of feedback, or of a pair of arrays."""
+    return len(feedback[0]) if isinstance(feedback, tuple) else len(feedback)

@@ -1,0 +1,89 @@
+"""Tables of rows: as text in a terminal, Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.papers.run import Row
+
+HEADINGS = (
+    "row", "stream", "plan", "printed", "bound", "epsilon", "status", "regret (10-90%)", "switches", "s", "note",
+)  # fmt: skip
+
+
+def number(value: float | None) -> str:
+    """Return a number in about three digits, "-" where there is none.
+
+    >>> number(0.01934), number(2.5), number(218300.0), number(float("inf")), number(None)
+    ('.0193', '2.5', '218,300', '-', '-')
+    """
+    if value is None or not isfinite(value):
+        return "-"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    text = f"{value:.3g}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row."""
+    plan = f"{row.plan}, {row.result}" if row.result else row.plan
+    spread = f"{number(row.mean)} ({number(row.low)} to {number(row.high)})" if isfinite(row.mean) else "-"
+    return (
+        row.label,
+        row.stream,
+        "-" if row.label == "still" else plan,
+        number(row.printed_regret),
+        number(row.regret_bound),
+        number(row.epsilon),
+        row.status if row.label != "still" else "",
+        spread,
+        number(row.switches),
+        number(row.seconds),
+        row.note,
+    )
+
+
+def text_table(rows: Sequence[Row]) -> str:
+    """Return columns of equal width, the notes last."""
+    table = [HEADINGS, *(cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS) - 1)]
+    lines = []
+    for line in table:
+        padded = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)]
+        lines.append("  ".join([*padded, line[-1]]).rstrip())
+    return "\n".join(lines)
+
+
+def markdown_table(rows: Sequence[Row], _record: Any) -> str:
+    """Return a Markdown table."""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(cells(row) for row in rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def csv_table(_rows: Sequence[Row], record: Any) -> str:
+    """Return comma-separated values at full precision, one line a row."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(record["rows"][0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(record["rows"])
+    return text.getvalue()
+
+
+def json_table(_rows: Sequence[Row], record: Any) -> str:
+    """Return the whole record as JSON; what is infinite or missing is null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: plain(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [plain(each) for each in value]
+        return None if isinstance(value, float) and not isfinite(value) else value
+
+    return json.dumps(plain(record), indent=2) + "\n"
