@@ -149,7 +149,7 @@ CONTROLS = (
     in_memory("blocks of a run are read from the caller's memory again", validation.Rows, "read",
               lambda honest: lambda self: self._rows, found("changing_memory_changes_nothing"), row=rows.BUFFER),
     in_memory("scikit-learn's check of the caller's memory is trusted", base, "checked_data", _plainly_validated,
-              by_test("runtime.test_memory", "test_estimators", "ridge"), row=rows.BUFFER),
+              by_test("models.test_memory", "test_estimators", "ridge"), row=rows.BUFFER),
     in_estimators("a score that is not a number wins every grid search", scoring, "whole_errors", _least,
                   by_test("models.test_scoring", "test_no_row_moves_a_sum_of_errors_by_more_than_one"),
                   row=rows.SCORES),

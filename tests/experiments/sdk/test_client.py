@@ -22,9 +22,10 @@ from tacit_sdk import Client, process
 from tacit_sdk.connection import Connection
 from tacit_sdk.replies import MOST_NAMED, PER_PERSON, Replies
 
+import forks
 from attacks import rows
 from experiments.sdk.service import SECRET, TOKEN, lasting, serving
-from forks import WAYS, answer_of_child, libc_fork
+from forks import WAYS
 
 SALT = lasting()["salt"]
 
@@ -428,29 +429,48 @@ def test_a_fork_below_python_sends_the_replies_of_the_parent_once(served, way):
     assert sorted(value for _, _, value in service.rows) == [0.25]
 
 
+def in_process_of_its_own(program, url):
+    """Return what a program prints; threads of a child that Python did not fork need a parent with few others."""
+    folders = [str(Path(tacit_sdk.__file__).parents[1]), str(Path(forks.__file__).parent)]
+    command = [sys.executable, "-c", program, url, TOKEN, SECRET]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+THREADS_OF_A_CHILD = """
+import sys, threading, time
+from forks import answer_of_child, libc_fork
+from tacit_sdk import Client
+
+client = Client(sys.argv[1], sys.argv[2], "homepage", secret=sys.argv[3], default="control", start=False)
+client.poll()
+honest = Client._renew
+
+def slowly(self):
+    honest(self)
+    time.sleep(0.2)
+
+def child():
+    Client._renew = slowly
+    threads = [threading.Thread(target=lambda: client.reply(client.decide("a").token, 0.5)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return client.counters()["queue"]
+
+print(answer_of_child(child, libc_fork))
+"""
+
+
 @pytest.mark.attack(rows.FORK_BELOW)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_threads_of_a_child_lose_no_reply(served, monkeypatch):
+def test_threads_of_a_child_lose_no_reply(served):
     """Measured before: the thread that came late renewed the clients again, and with them what was sent meanwhile."""
     _, url = served
-    with made(url) as client:
-        client.poll()
-        honest = Client._renew
-
-        def slowly(self):
-            honest(self)
-            time.sleep(0.2)
-
-        def child():
-            monkeypatch.setattr(Client, "_renew", slowly)
-            threads = [threading.Thread(target=lambda: client.reply(client.decide("a").token, 0.5)) for _ in range(3)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            return client.counters()["queue"]
-
-        assert answer_of_child(child, libc_fork) == 3
+    assert in_process_of_its_own(THREADS_OF_A_CHILD, url) == "3"
 
 
 def test_a_page_that_takes_any_advice_is_not_believed(monkeypatch):
@@ -467,19 +487,28 @@ def test_a_page_that_takes_any_advice_is_not_believed(monkeypatch):
     assert not mark[0]
 
 
+THREADS_START_AGAIN = """
+import sys
+from forks import answer_of_child, libc_fork
+from tacit_sdk import Client
+
+client = Client(sys.argv[1], sys.argv[2], "homepage", secret=sys.argv[3], default="control")
+client.decide("parent")
+
+def child():
+    client.poll()
+    client.reply(client.decide("child").token, 0.5)
+    client.close(10.0)
+    return client.counters()["sent"]
+
+print(answer_of_child(child, libc_fork))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_threads_start_again_in_a_child_that_python_did_not_fork(served):
     service, url = served
-    with made(url, start=True) as client:
-        client.decide("parent")
-
-        def child():
-            client.poll()
-            client.reply(client.decide("child").token, 0.5)
-            client.close(10.0)
-            return client.counters()["sent"]
-
-        assert answer_of_child(child, libc_fork) == 1
+    assert in_process_of_its_own(THREADS_START_AGAIN, url) == "1"
     assert [value for _, _, value in service.rows] == [0.5]
 
 
