@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from algorithms.convex.measured import measured
+from tacit.accounting.curves import NotPrivate
 from tacit.algorithms.convex.ctrl import LazyOCO
-from tacit.algorithms.convex.ctrl.lazy_oco import NotPrivate, growing_ranges
+from tacit.algorithms.convex.ctrl.lazy_oco import growing_ranges
 from tacit.domains import Ball, KSubsets
 from tacit.environments.convex import DriftingQuadratic, LogisticStream
 from tacit.errors import InvalidInput, PrivacyError

@@ -141,11 +141,11 @@ class NotPrivate(Curve):
     notion: ClassVar[str] = "NOT PRIVATE"
 
     def renyi(self, orders: FloatArray) -> FloatArray:
-        return np.full_like(orders, inf)
+        return np.full_like(orders, np.inf)
 
     def epsilon(self, delta: float) -> float:
         check_number("NotPrivate", "delta", delta, above=0.0, below=1.0, closed_low=True)
-        return inf
+        return float("inf")
 
     def delta(self, epsilon: float) -> float:
         check_number("NotPrivate", "epsilon", epsilon, above=0.0, closed_low=True)

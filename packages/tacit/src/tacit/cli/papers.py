@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tacit import papers
 from tacit.cli import options
 from tacit.errors import InvalidInput
-from tacit.papers.paper import Paper
 from tacit.papers.run import TABLES
 
 Name = Annotated[str | None, typer.Argument(help="ctrl, l2p, bandit, tracking or online_to_batch, or 1 to 5.")]
@@ -32,7 +31,7 @@ def paper(
 ) -> None:
     """List the five papers, or run one: printed parameters, repaired, calibrated, rivals, and the still player."""
     if name is None:
-        listed = [paper_named(each) for each in papers.NAMES]
+        listed = [paper_named(each).PAPER for each in papers.NAMES]
         lines = [f"{each.name:16} {each.year}  {each.title}" for each in listed]
         output.answer(
             "\n".join(lines), [{"name": each.name, "year": each.year, "title": each.title} for each in listed]
@@ -51,8 +50,8 @@ def paper(
     output.answer(found.table(), found.to_dict())
 
 
-def paper_named(name: str) -> Paper:
-    """Return the paper of a name or number."""
+def paper_named(name: str) -> Any:
+    """Return the module of a paper, by its name or number."""
     plain = name.replace("-", "_")
     if plain in ("1", "2", "3", "4", "5"):
         plain = papers.NAMES[int(plain) - 1]
@@ -61,5 +60,4 @@ def paper_named(name: str) -> Paper:
         raise InvalidInput(
             f"The 'name' parameter of paper must be {known} or {papers.NAMES[-1]!r}. Got {name!r} instead."
         )
-    found: Paper = getattr(papers, plain).PAPER
-    return found
+    return getattr(papers, plain)

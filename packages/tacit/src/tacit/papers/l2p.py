@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tacit.domains import Ball
 from tacit.environments import BernoulliGap, LogisticStream
 from tacit.losses import LogisticLoss
 from tacit.papers.paper import Entry, Paper, Stream
+from tacit.papers.run import run_paper
 from tacit.problems import Convex, Experts
 
 EXPERTS = Stream(
@@ -41,4 +44,4 @@ PAPER = Paper(
     horizon=10_000,
     dimension=10,
 )
-run = PAPER.run
+run = partial(run_paper, PAPER)

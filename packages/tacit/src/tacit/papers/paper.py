@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tacit.environments.environment import Environment
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
-from tacit.validation import check_choice, check_integer, check_privacy
 
 ResultKind = Literal["algorithm", "regret", "privacy", "switches", "rate", "lower bound"]
 EntryKind = Literal["printed", "repaired", "calibrated", "rival"]
@@ -72,7 +71,7 @@ class Stream:
 
     name: str
     problem: Callable[[int, int], Problem]
-    environment: Callable[[Problem, int], Environment]
+    environment: Callable[[Any, int], Environment]
 
 
 @dataclass(frozen=True)
@@ -141,39 +140,3 @@ class Paper:
                 return each
         known = ", ".join(each.number for each in self.results)
         raise InvalidInput(f"The results of {self.name} are {known}. Got {number!r} instead.")
-
-    def run(
-        self,
-        horizon: int | None = None,
-        dimension: int | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        runs: int = 20,
-        seed: int = 0,
-        results: Sequence[str] | None = None,
-        progress: bool | None = None,
-    ) -> Any:
-        """Run the paper's algorithms beside each other and return a `PaperRun`.
-
-        Args:
-            horizon: rounds (default: the paper's own `horizon`).
-            dimension: dimension of the set, or number of experts.
-            epsilon: privacy that is asked of every row.
-            delta: delta that is asked of every row.
-            runs: independent runs of each row.
-            seed: makes the runs repeatable; a simulation is never private.
-            results: numbers of results to which printed rows are limited (None: all).
-            progress: show what is done (default: only in a terminal).
-        """
-        from tacit.papers.run import Settings, run_paper
-
-        check_privacy("run", epsilon, delta)
-        rounds = check_integer("run", "horizon", self.horizon if horizon is None else horizon)
-        size = check_integer("run", "dimension", self.dimension if dimension is None else dimension)
-        check_integer("run", "runs", runs)
-        check_integer("run", "seed", seed, at_least=0)
-        known = tuple(entry.result for entry in self.entries if entry.result)
-        for number in results or ():
-            check_choice("run", "results", number, tuple(dict.fromkeys(known)))
-        chosen = None if results is None else tuple(results)
-        return run_paper(self, Settings(rounds, size, epsilon, delta, runs, seed, chosen), progress)

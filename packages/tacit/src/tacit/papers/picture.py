@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tacit.papers.row import BAND, Row, Settings
 from tacit.report.plots import check_picture, legend_below, legend_lines, line_style, save_figure, start_figure
-
-if TYPE_CHECKING:
-    from tacit.papers.run import PaperRun
+from tacit.simulation.loop import Simulation
 
 LEGEND_COLUMNS = 2
 
 
-def draw(run: PaperRun, path: str | Path | None) -> Any:
+def draw(
+    title: str,
+    settings: Settings,
+    rows: Sequence[Row],
+    simulations: Sequence[Simulation | None],
+    path: str | Path | None,
+) -> Any:
     """Draw the rows of the first stream; return the figure, or the path of the file that was written."""
     if path is not None:
         check_picture(path)
-    first = run.rows[0].stream
+    first = rows[0].stream
     drawn = [
         (row, simulation)
-        for row, simulation in zip(run.rows, run.simulations, strict=True)
+        for row, simulation in zip(rows, simulations, strict=True)
         if row.stream == first and simulation is not None
     ]
     figure, axes = start_figure(legend_lines(len(drawn), LEGEND_COLUMNS))
@@ -31,7 +37,7 @@ def draw(run: PaperRun, path: str | Path | None) -> Any:
     for index, (row, simulation) in enumerate(drawn):
         look = line_style(index)
         plain = {name: look[name] for name in ("color", "linestyle")}
-        low, high = np.percentile(simulation.regret, (10, 90), axis=0)
+        low, high = np.percentile(simulation.regret, BAND, axis=0)
         label = "still" if row.label == "still" else f"{row.label}: {row.plan}"
         axes.plot(simulation.rounds, simulation.mean, label=label, **plain)
         axes.fill_between(simulation.rounds, low, high, color=look["color"], alpha=0.12, linewidth=0)
@@ -39,9 +45,8 @@ def draw(run: PaperRun, path: str | Path | None) -> Any:
             axes.axhline(row.regret_bound, color=look["color"], linestyle="--", linewidth=0.8)
     axes.set_xlabel("round")
     axes.set_ylabel("regret")
-    axes.set_title(f"{run.paper.title}", fontsize=9)
+    axes.set_title(title, fontsize=9)
     legend_below(figure, axes.get_legend_handles_labels()[0], LEGEND_COLUMNS)
-    settings = run.settings
     caption = (
         f"{first}: T={settings.horizon:,}, dimension {settings.dimension}, epsilon={settings.epsilon:g}, "
         f"delta={settings.delta:g}\nmean of {settings.runs} runs, 10th to 90th percentile; dashed: certified bounds; "

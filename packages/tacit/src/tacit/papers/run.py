@@ -1,135 +1,29 @@
-"""Run a paper's algorithms beside each other, and keep what a reader compares: rows, each read off the plan that ran."""
+"""Run a paper's algorithms beside each other: rows that a reader compares, each read off the plan that ran."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from html import escape
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from tacit import algorithms
 from tacit.errors import InvalidInput, TacitError
 from tacit.papers.paper import Entry, Paper, Stream
+from tacit.papers.picture import draw
+from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
 from tacit.papers.table import HEADINGS, cells, csv_table, json_table, markdown_table, text_table
 from tacit.problems import Problem
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
 from tacit.simulation.loop import Simulation, simulate
-from tacit.validation import check_choice
+from tacit.validation import check_choice, check_integer, check_privacy
 
 TABLES = {".md": markdown_table, ".csv": csv_table, ".json": json_table}
 """How a table is written, by the ending of its file."""
-BAND = (10.0, 90.0)
-"""Percentiles between which the runs of a row are shown."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a run was asked for."""
-
-    horizon: int
-    dimension: int
-    epsilon: float
-    delta: float
-    runs: int
-    seed: int
-    results: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """One algorithm on one stream.
-
-    Attributes:
-        label: kind of the row: still, printed, repaired, calibrated or rival.
-        stream: what it ran on.
-        result: number of the result whose parameters ran (empty: none).
-        plan: name of the algorithm that ran (empty: it was refused).
-        printed_regret: the printed bound, not capped (None: there is none, or an order only).
-        regret_bound: the bound that is certified for the plan that ran.
-        asked: epsilon that was asked.
-        epsilon: epsilon that is proved of the plan that ran, at the delta that was asked.
-        status: what became of a printed promise.
-        mean: mean regret of the runs.
-        low: its 10th percentile.
-        high: its 90th percentile.
-        switches: mean number of switches.
-        seconds: processor time of one run, planning not counted.
-        note: what a reader must know.
-    """
-
-    label: str
-    stream: str
-    result: str = ""
-    plan: str = ""
-    printed_regret: float | None = None
-    regret_bound: float = inf
-    asked: float | None = None
-    epsilon: float = inf
-    status: str = ""
-    mean: float = inf
-    low: float = inf
-    high: float = inf
-    switches: float = 0.0
-    seconds: float = 0.0
-    note: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        simulation: Simulation,
-        *,
-        label: str,
-        stream: str,
-        asked: Settings,
-        seconds: float,
-        still: float | None = None,
-        note: str = "",
-    ) -> Row:
-        """Read everything off the plan that ran.
-
-        Args:
-            simulation: the runs.
-            label: kind of the row.
-            stream: name of the stream.
-            asked: settings of the whole run.
-            seconds: processor time of one run.
-            still: mean regret of the player that looks at nothing.
-            note: what is said besides.
-        """
-        plan = simulation.plan
-        final = simulation.regret[:, -1]
-        mean = float(np.mean(final))
-        low, high = (float(value) for value in np.percentile(final, BAND))
-        printed = plan.printed
-        bound = float(plan.regret_bound)
-        said = [note] if note else []
-        if isfinite(bound) and plan.vacuous:
-            said.append("vacuous bound")
-        if still is not None and mean >= still:
-            said.append("no better than still")
-        return cls(
-            label=label,
-            stream=stream,
-            result="" if printed is None else printed.result,
-            plan=plan.algorithm,
-            printed_regret=None if printed is None else printed.regret,
-            regret_bound=bound,
-            asked=asked.epsilon if plan.private else None,
-            epsilon=plan.guarantee.curve.epsilon(asked.delta),
-            status=plan.printed_status or ("kept" if plan.private else "not private"),
-            mean=mean,
-            low=low,
-            high=high,
-            switches=float(np.mean(simulation.switches)),
-            seconds=seconds,
-            note="; ".join(said),
-        )
 
 
 @dataclass(frozen=True)
@@ -170,9 +64,7 @@ class PaperRun:
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Draw mean regret of each row with its 10th to 90th percentile, bounds dashed; write it if a path is given."""
-        from tacit.papers.picture import draw
-
-        return draw(self, path)
+        return draw(self.paper.title, self.settings, self.rows, self.simulations, path)
 
     def save(self, folder: str | Path) -> None:
         """Write table (.md, .csv, .json) and picture into a folder."""
@@ -186,8 +78,6 @@ class PaperRun:
         return self.table()
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         heading = "".join(f"<th>{escape(each)}</th>" for each in HEADINGS)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in self.rows
@@ -195,28 +85,62 @@ class PaperRun:
         return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def run_paper(paper: Paper, settings: Settings, progress: bool | None) -> PaperRun:
-    """Run every row of a paper's table that the settings ask for."""
+def run_paper(
+    paper: Paper,
+    horizon: int | None = None,
+    dimension: int | None = None,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    runs: int = 20,
+    seed: int = 0,
+    results: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> PaperRun:
+    """Run a paper's algorithms beside each other.
+
+    Args:
+        paper: the paper.
+        horizon: rounds (default: the paper's own).
+        dimension: dimension of the set, or number of experts (default: the paper's own).
+        epsilon: privacy that is asked of every row.
+        delta: delta that is asked of every row.
+        runs: independent runs of each row.
+        seed: makes the runs repeatable; a simulation is never private.
+        results: numbers of the results to which printed rows are limited (None: all).
+        progress: show what is done (default: only in a terminal).
+    """
+    check_privacy("run", epsilon, delta)
+    rounds = check_integer("run", "horizon", paper.horizon if horizon is None else horizon)
+    size = check_integer("run", "dimension", paper.dimension if dimension is None else dimension)
+    check_integer("run", "runs", runs)
+    check_integer("run", "seed", seed, at_least=0)
+    known = tuple(dict.fromkeys(entry.result for entry in paper.entries if entry.result))
+    for number in results or ():
+        check_choice("run", "results", number, known)
+    settings = Settings(rounds, size, epsilon, delta, runs, seed, None if results is None else tuple(results))
+    return run_rows(paper, settings, progress)
+
+
+def run_rows(paper: Paper, settings: Settings, progress: bool | None) -> PaperRun:
+    """Run the still player and every row that the settings ask for, stream by stream."""
     started = time.perf_counter()
-    streams = {stream.name: stream for stream in paper.streams}
     entries = [entry for entry in paper.entries if is_asked(entry, settings.results)]
     rows: list[Row] = []
     simulations: list[Simulation | None] = []
     shown = Progress(paper.name, progress)
-    count = len(entries) + len(streams)
-    for stream in streams.values():
+    count = len(entries) + len(paper.streams)
+    for stream in paper.streams:
         problem = stream.problem(settings.horizon, settings.dimension)
-        row, simulation = run_plan(Still(problem), stream, settings, label="still")
-        rows.append(row)
+        still, simulation = run_plan(Still(problem), stream, settings, label="still")
+        rows.append(still)
         simulations.append(simulation)
         shown.step(len(rows), count)
         for entry in entries:
-            if entry.stream != stream.name:
-                continue
-            found, played = run_entry(entry, stream, problem, settings, row.mean)
-            rows.append(found)
-            simulations.append(played)
-            shown.step(len(rows), count)
+            if entry.stream == stream.name:
+                row, played = run_entry(entry, stream, problem, settings, still.mean)
+                rows.append(row)
+                simulations.append(played)
+                shown.step(len(rows), count)
     return PaperRun(paper, settings, tuple(rows), tuple(simulations), time.perf_counter() - started)
 
 
@@ -243,7 +167,7 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     algorithm: type[Plan] | None = getattr(algorithms, entry.plan, None)
     if algorithm is None:
         raise InvalidInput(f"tacit.algorithms has no {entry.plan!r}.")
-    target = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
+    target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
     given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
     if entry.result:
         return algorithm.as_printed(problem, result=entry.result, **target, **given)

@@ -74,7 +74,7 @@ def centre_of(problem: Problem) -> FloatArray:
     if isinstance(problem, Convex):
         return np.asarray(problem.domain.centre, dtype=np.float64)
     if isinstance(problem, Lipschitz):
-        return problem.place(np.full((1, problem.dimension), 0.5))[0]
+        return np.asarray(problem.place(np.full((1, problem.dimension), 0.5))[0])
     raise InvalidInput(f"There is no still player for {type(problem).__name__} problems.")
 
 

@@ -7,10 +7,9 @@ import io
 import json
 from collections.abc import Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from tacit.papers.run import Row
+from tacit.papers.row import Row
 
 HEADINGS = (
     "row", "stream", "plan", "printed", "bound", "epsilon", "status", "regret (10-90%)", "switches", "s", "note",

@@ -329,7 +329,7 @@ class Plan(ABC):
         """
         cls._check_problem(problem)
         if not cls.printed_results:
-            raise InvalidInput(f"No paper prints parameters of {cls.__name__}: use {cls.__name__}.calibrate instead.")
+            raise no_printed_parameters(cls)
         owner = f"{cls.__name__}.as_printed"
         number = cls.printed_results[0] if result is None else result
         check_choice(owner, "result", number, cls.printed_results)
@@ -349,7 +349,7 @@ class Plan(ABC):
     @classmethod
     def _as_printed(cls, problem: Any, asked: Target, result: str, reading: str | None) -> Plan:
         """Make the plan of `as_printed`; parameters that the result leaves open are keyword-only."""
-        raise NotImplementedError
+        raise no_printed_parameters(cls)
 
     def refuse_unkept(self, private: bool) -> None:
         """Raise PrivacyError if noise is secret, as if it protected somebody, and the printed promise is not kept."""
@@ -535,6 +535,12 @@ class Planned(Protocol):
     @property
     def plan(self) -> Plan:
         """The chosen plan."""
+
+
+def no_printed_parameters(algorithm: type[Plan]) -> InvalidInput:
+    """Return the error for an algorithm whose parameters no paper prints."""
+    name = algorithm.__name__
+    return InvalidInput(f"No paper prints parameters of {name}: use {name}.calibrate instead.")
 
 
 def chosen_plan(plan: Plan | Planned) -> Plan:

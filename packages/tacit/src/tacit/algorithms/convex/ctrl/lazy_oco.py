@@ -23,6 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.accounting.calibration import minimise, smallest
+from tacit.accounting.curves import NotPrivate
 from tacit.accounting.guarantee import REPLACE, Guarantee
 from tacit.accounting.rounding import rounded_up
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
