@@ -162,7 +162,9 @@ def theorem_2_3() -> Finding:
     = 1024 all nodes with the leaf move. With the natural logarithm the scale is smaller still. The
     Gaussian scale has a factor to spare.
     """
-    epsilon, bound, delta = 1.0, 1.0, 1e-6
+    epsilon = 1.0
+    bound = 1.0
+    delta = 1e-6
     losses = {
         (rounds, base): 2
         * bound
@@ -210,9 +212,12 @@ def values() -> Finding:
     Counterexample: f(x) = L|x - a| with a on the boundary, asked at distance zeta = .1 outside on
     the other side. A value of 10 L D, which nothing excludes, has ten times the privacy loss.
     """
-    lipschitz, diameter, zeta = 1.0, 1.0, 0.1
+    lipschitz = 1.0
+    diameter = 1.0
+    zeta = 0.1
     allowed = printed_bound_on_values(lipschitz, diameter)
-    place, asked = -diameter / 2, diameter / 2 + zeta
+    place = -diameter / 2
+    asked = diameter / 2 + zeta
     value = lipschitz * abs(asked - place)
     loss = 10 * lipschitz * diameter / allowed
     clipped = np.clip([1e6, -1e6, 0.3], 0.0, allowed)
@@ -254,7 +259,7 @@ def line_14() -> Finding:
         for noise in ("printed", "not filled up", "none")
     }
     means = {case: float(np.mean(runs)) for case, runs in regrets.items()}
-    uniform = regret_of_uniform_play(rounds)
+    uniform = regret_of_uniform_play(4 * rounds)
     noises = ("printed", "not filled up", "none")
     worse = all(min(regrets[sign, noise]) > uniform for noise in noises)
     better = all(max(regrets[1.0, noise]) < min(regrets[sign, noise]) for noise in noises)
@@ -319,7 +324,10 @@ def regret_of_algorithm_1(rounds: int, sign: float, noise: str, seed: int) -> fl
     scale = 0.0 if noise == "none" else printed_laplace_scale(rounds, 2, 1.0, 1.0)
     padded = ceil(log2(batches))  # every sum carries ceil(log T_round) noises
     nodes: dict[int, np.ndarray] = {}
-    leader, previous, total, cost = np.zeros(2), np.zeros(2), np.zeros(2), 0.0
+    leader = np.zeros(2)
+    previous = np.zeros(2)
+    total = np.zeros(2)
+    cost = 0.0
     for batch in range(1, batches + 1):
         angles = 2 * pi * generator.random(length)
         u = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -328,7 +336,8 @@ def regret_of_algorithm_1(rounds: int, sign: float, noise: str, seed: int) -> fl
         cost += float(losses.sum())
         total = total + (2 / zeta * losses[:, None] * u).sum(axis=0)
         nodes[batch] = generator.laplace(0.0, scale, 2)
-        drawn, end = np.zeros(2), batch
+        drawn = np.zeros(2)
+        end = batch
         count = 0
         while end:
             drawn, end, count = drawn + nodes[end], end - (end & -end), count + 1
@@ -362,7 +371,8 @@ def algorithm_2_rate() -> Finding:
     Counterexample: one linear loss on an interval of half length sqrt(2) D (the mirror map x^2/2 is
     at most D^2), T = 10^6, no noise, D = 1 and 10^4. (Line 5 should read s_t = s_{t-1} + g_t.)
     """
-    rounds, kappa = 10**6, 1.0
+    rounds = 10**6
+    kappa = 1.0
     ratios = {}
     for size in (1.0, 1e4):
         half = sqrt(2) * size
@@ -402,7 +412,10 @@ def lemma_5_1() -> Finding:
     replacing a round moves one row by (n/zeta)|y - y'||u|, in l1 at most sqrt(n) n W/zeta, W = L D:
     the lemma's noise is enough, and too much.
     """
-    rounds, n, lipschitz, diameter = 10**6, 10, 1.0, 1.0
+    rounds = 10**6
+    n = 10
+    lipschitz = 1.0
+    diameter = 1.0
     _, zeta = printed_parameters(rounds, n, lipschitz, diameter)
     entry = rounds**0.25 * sqrt(n) * lipschitz
     product = sqrt(rounds) * sqrt(n) * entry
@@ -437,7 +450,9 @@ def lemma_5_4() -> Finding:
     (Values of a Lipschitz loss vary little over a ball of radius zeta, so this is no attack.) One
     round's l2 move is n W/zeta: the printed noise is thousands of times what is needed.
     """
-    rounds, n, delta = 10**10, 2, 1e-6
+    rounds = 10**10
+    n = 2
+    delta = 1e-6
     k = isqrt(rounds)
     u = np.random.default_rng(4).standard_normal((k, n))
     u /= np.linalg.norm(u, axis=1)[:, None]

@@ -334,7 +334,9 @@ def theorem_11() -> Finding:
     f(<v, x>) by f(<v', x>). Counterexample: linear losses G<v, x> and G<v', x> (then the log ratio
     is normal) over 61 angles.
     """
-    g, sigma, delta = 1.0, 20.0, 1e-6
+    g = 1.0
+    sigma = 20.0
+    delta = 1e-6
     printed = printed_log_phi_linear(0.0, sigma, 0.0, g, delta)
     corrected = 2 * g**2 / sigma**2 + 2 * g / sigma * float(-ndtri(delta / 4))
     missed = [largest_miss_of_two_vectors(bound, g, sigma) for bound in (printed, corrected)]
@@ -378,7 +380,10 @@ def claim_27() -> Finding:
     probability. (At the printed Phi such points are 53 deviations out; adaptive composition needs
     the bound for every history all the same.)
     """
-    rounds, eta, sigma, delta = 1000, 0.05, 20.0, 1e-6
+    rounds = 1000
+    eta = 0.05
+    sigma = 20.0
+    delta = 1e-6
     force = rounds ** (-1 / 3)
     miss = delta / rounds**2 / 60
     log_phi = 2 * printed_log_phi_general(eta, sigma, 2.0, 3.0, miss, 1)
@@ -497,7 +502,10 @@ def theorem_12() -> Finding:
     |Z| is about sigma sqrt(d) = 2 T. The expected cosine is a two-dimensional integral; right ends
     of the intervals of t make the regret a lower bound.
     """
-    rounds, d, g, diameter = 10**6, 100, 1.0, 2.0
+    rounds = 10**6
+    d = 100
+    g = 1.0
+    diameter = 2.0
     switches = 6 * sqrt(d * log(rounds))
     sigma = 12 * g * rounds * sqrt(log(rounds)) / switches
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -536,7 +544,8 @@ def theorem_13() -> Finding:
     2,000 runs redraw in round 1 (where mu_1 has no density) and take fresh noise at each redraw,
     which Algorithm 2 does not say.
     """
-    rounds, g = 10**6, 2.0
+    rounds = 10**6
+    g = 2.0
     switches = (4 + 16 * log(rounds)) * log(rounds)
     sigma = 16 * g * sqrt(rounds * log(rounds)) / switches
     phis = {t: printed_phi_of_theorem_13(t, rounds, 1, sigma, g, 1.0) for t in range(1, 2001)}
@@ -583,7 +592,8 @@ def algorithm_2_points(
 
     def drawn(t: int) -> np.ndarray:
         z = sigma * sqrt(t) * generator.standard_normal(2000)
-        low, high = np.full(2000, -1.0), np.full(2000, 1.0)
+        low = np.full(2000, -1.0)
+        high = np.full(2000, 1.0)
         for _ in range(60):
             middle = (low + high) / 2
             falling = slope(middle, t) + z < 0
@@ -606,11 +616,14 @@ def miss_of_corrected_phi() -> tuple[float, float]:
     T = 1000, d = 1, targets 1 and -1 by turns (G = 2, lambda = beta = 1), t from 2 to 900, by
     quadrature.
     """
-    rounds, switches, g = 1000, 954, 2.0
+    rounds = 1000
+    switches = 954
+    g = 2.0
     sigma = 16 * sqrt(rounds * log(rounds)) / switches
     allowed = 1 / (rounds - 1) ** 2
     q = float(chi.isf(allowed, 1))
-    line, missed = Interval(0.0, 0.1), 0.0
+    line = Interval(0.0, 0.1)
+    missed = 0.0
     for t in (2, 3, 10, 100, 900):
         bound = (
             log1p(1 / (t - 1))
@@ -640,7 +653,9 @@ def theorem_6() -> Finding:
 
     Counterexample: T = 10^6, ln Phi = .01, drift 10^{-6}.
     """
-    rounds, log_phi, drift = 10**6, 0.01, 1e-6
+    rounds = 10**6
+    log_phi = 0.01
+    drift = 1e-6
     force = rounds ** (-1 / 3)
     budget = 3 * (force - expm1(-2 * log_phi)) * rounds
     printed = printed_budget(rounds, log_phi)
@@ -673,8 +688,11 @@ def lemma_21() -> Finding:
     Counterexample: Lambda = 1, lambda' = 10, lambda = 9.5. The corrected bound is tried on 2,000
     random pairs.
     """
-    smallest, was, now = 1.0, 10.0, 9.5
-    left, right = now / was, 1 + (now - was) / smallest
+    smallest = 1.0
+    was = 10.0
+    now = 9.5
+    left = now / was
+    right = 1 + (now - was) / smallest
     generator = np.random.default_rng(7)
     worst = 0.0
     for _ in range(2000):
@@ -712,7 +730,7 @@ def log_determinant(matrix: np.ndarray) -> float:
     "Lemma 24, the first term of Phi",
     CONSTANT,
     FALSE,
-    "Lambda beta stands for beta/Lambda. Rank 1 for whoever implements the print: Phi is far too "
+    "Lambda beta stands for beta/Lambda. Rank 1 in code that follows the paper: Phi is far too "
     "small for Lambda < 1.",
 )
 def lemma_24() -> Finding:
@@ -722,7 +740,11 @@ def lemma_24() -> Finding:
     Counterexample: l - l' = x^2/2 on [-1, 1], Lambda = .1, sigma = 10, delta = 10^{-3}, by
     quadrature.
     """
-    strong, beta, g, sigma, delta = 0.1, 1.0, 1.0, 10.0, 1e-3
+    strong = 0.1
+    beta = 1.0
+    g = 1.0
+    sigma = 10.0
+    delta = 1e-3
     line = Interval(strong, 1e-4)
     with_loss: Losses = [(0.0, beta)]
     without: Losses = []
@@ -758,7 +780,9 @@ def hessian_difference() -> Finding:
     Counterexample in one dimension, eta = beta = 1: l'_t0 has curvature 1, l_t0 has 0, l_t has 1/2,
     so D = -1/2. The corrected drift eta^2 beta^2 d is tried on 2,000 random instances.
     """
-    x_matrix, difference, later = 1 + 1.0, 0.0 - 1.0 + 0.5, 0.5
+    x_matrix = 1 + 1.0
+    difference = 0.0 - 1.0 + 0.5
+    later = 0.5
     left = later * (1 / x_matrix - 1 / (x_matrix + difference))
     right = later * difference
     generator = np.random.default_rng(5)
@@ -788,7 +812,7 @@ def hessian_difference() -> Finding:
     "Proof of Claim 26, the density ratio",
     CONSTANT,
     FALSE,
-    "2 <grad J, grad l> has the wrong sign. Rank 1 for whoever implements the print: the coins "
+    "2 <grad J, grad l> has the wrong sign. Rank 1 in code that follows the paper: the coins "
     "keep another law.",
 )
 def density_ratio() -> Finding:
@@ -797,10 +821,12 @@ def density_ratio() -> Finding:
     Counterexample: both signs against slopes of the distribution function P[x* <= y] = P[Z >=
     -J'(y)], one dimension.
     """
-    sigma, line = 3.0, Interval(2.0, 0.5, edge=1e-3, points=20_001)
+    sigma = 3.0
+    line = Interval(2.0, 0.5, edge=1e-3, points=20_001)
     before: Losses = [(0.3, 0.2)]
     loss = (0.6, 0.4)
-    g, curvature = line.gradient(before), line.curvature(before)
+    g = line.gradient(before)
+    curvature = line.curvature(before)
     u = loss[0] + loss[1] * line.x
     laws = [
         np.gradient(ndtr(line.gradient(losses) / sigma), line.x)
@@ -835,7 +861,9 @@ def barrier() -> Finding:
     Counterexample: the edge of the shrunk ball at T = 100. For K = [0, 1] the shrunk set (1 - 1/T)
     K contains 0, a boundary point, where every barrier is infinite.
     """
-    rounds, g, diameter = 100, 1.0, 2.0
+    rounds = 100
+    g = 1.0
+    diameter = 2.0
     edge = 1 - 1 / rounds
     printed = printed_barrier(rounds, g, diameter, edge)
     corrected = -g * diameter / log(rounds**2 / (2 * rounds - 1)) * log(1 - edge**2)

@@ -121,7 +121,8 @@ def theorem_3_10_privacy() -> Finding:
     computed exactly, and p runs from .01 to 20 eta/epsilon. (N = 2 is the case of two halves of one
     expert; eta grows with N, so 100 experts leak more.)
     """
-    rounds, delta = 10**5, 1e-6
+    rounds = 10**5
+    delta = 1e-6
     factors = (0.01, 0.1, 1.0, 3.0, 10.0, 20.0)
     least = {}
     own = {}
@@ -199,7 +200,8 @@ def equation_5() -> Finding:
     for the rest, or the reverse. (The index is zeta_{t-1}, too: zeta_t is made by the coins of the
     next step.)
     """
-    eta, n = 0.05, 1000
+    eta = 0.05
+    n = 1000
     laws = []
     for first in (0.0, 1.0):
         losses = np.full(n, 1 - first)
@@ -207,7 +209,8 @@ def equation_5() -> Finding:
         raw = np.exp(-eta * losses)
         laws.append(raw / raw.sum())
     ratio = np.log(laws[0] / laws[1])
-    largest, width = float(np.max(np.abs(ratio))), float(np.ptp(ratio))
+    largest = float(np.max(np.abs(ratio)))
+    width = float(np.ptp(ratio))
     price = printed_price_of_a_step(eta)
     return Finding(
         printed=f"eta=.05: a step in which x and y are drawn costs {price:g}",
@@ -232,7 +235,8 @@ def switch_bit() -> Finding:
     Counterexample: eta = p = .05, B = 1. Given the bit is 1, 'y moved, x did not' has probability
     q p/(1 - q(1-p)), with q the keep probability of x, which differs between the neighbours.
     """
-    eta, force = 0.05, 0.05
+    eta = 0.05
+    force = 0.05
     keeps = ((1 - force) * exp(-4 * eta), (1 - force) * exp(-2 * eta))
     merged = [1 - keep * (1 - force) for keep in keeps]
     only_y = [keep * force / one for keep, one in zip(keeps, merged, strict=True)]
@@ -265,7 +269,9 @@ def lemma_3_8() -> Finding:
     Counterexample, epsilon = 2, lambda = .01: step 1 says a with probability lambda or e^epsilon
     lambda, else b. Step 2 tells the data after a and nothing after b. Good sets {b} and {a, b}.
     """
-    epsilon, chance, slack = 2.0, 0.01, 1e-9
+    epsilon = 2.0
+    chance = 0.01
+    slack = 1e-9
     law = {("a", 0): chance, ("b", 0): 1 - chance}
     other = {("a", 1): exp(epsilon) * chance, ("b", 0): 1 - exp(epsilon) * chance}
     outcomes = law.keys() | other.keys()
@@ -298,7 +304,9 @@ def theorem_3_12() -> Finding:
     is not refuted: in low dimension the printed run is private by an accounting typed here
     (`epsilon_of_lazy_measure`), with B = 1.
     """
-    epsilon, rounds, delta = 0.1, 10**6, 1e-6
+    epsilon = 0.1
+    rounds = 10**6
+    delta = 1e-6
     chosen = printed_parameters_of_theorem_3_12(rounds, 1, epsilon, delta, 1.0, 1.0)
     coin = 2 * chosen["eta"] / chosen["p"]
     condition = chosen["eta"] / chosen["p"]
@@ -592,7 +600,8 @@ def algorithm_1_slack() -> Finding:
     the second chain the keep probability (1-p) e^{-eta L(x)} keeps the law of exponential weights:
     the marginal after one batch is exact.
     """
-    eta, batch = 0.1, 3
+    eta = 0.1
+    batch = 3
     largest = max(
         eta * (sum(y) - sum(x)) for x, y in product(product((0, 1), repeat=batch), repeat=2)
     )

@@ -190,7 +190,8 @@ def pure_privacy() -> Finding:
     Counterexample: T = 1000 and the density exp(-|x|) of Theorem 19: a record stands in 10 nodes
     (counted), and each has epsilon/sqrt(log2 2T).
     """
-    epsilon, rounds = 1.0, 1000
+    epsilon = 1.0
+    rounds = 1000
     nodes = nodes_with_a_leaf(rounds - 1)
     # Equation (6) has deviation sensitivity * sqrt(log2 2T)/rho for each node.
     one = np.ones(1)
@@ -224,7 +225,8 @@ def theorem_3() -> Finding:
     """
     delta = 1e-6
     mu = mu_of_gaussian(1.0, delta)
-    told, true = epsilon_of_gaussian(mu, delta), epsilon_of_gaussian(10 * mu, delta)
+    told = epsilon_of_gaussian(mu, delta)
+    true = epsilon_of_gaussian(10 * mu, delta)
     generator = np.random.default_rng(1)
     largest = largest_differences(50, 1.0, 1.0, 1.0, 1.0)
     rows = generator.standard_normal((2, 1000, 50, 3)) * generator.lognormal(0, 3, (2, 1000, 50, 1))
@@ -382,7 +384,7 @@ def theorem_10() -> Finding:
     "Algorithm 1, noise of the tree is drawn once",
     CONSTANT,
     RIGHT,
-    "Right as printed, and easy to get wrong: rank 1 for whoever draws the noise of all nodes "
+    "Right as printed, and easy to get wrong: rank 1 in code that draws the noise of all nodes "
     "anew at each step.",
 )
 def redrawn_noise() -> Finding:

@@ -1,10 +1,10 @@
 """What an erratum is, how it is checked, and how the result is printed.
 
 Each file of this folder types the formulas of one paper and computes where they fail, with numpy,
-scipy and mpmath alone: nothing here imports tacit, so the errata can be checked by anybody, and
-tacit can be checked against them. Run `python errata/ctrl.py` for all errata of one paper, or name
-some: `python errata/ctrl.py theorem_6 barrier`. The exit code is 0 if every erratum is shown, 1 if
-one is not, and 2 if a name is unknown.
+scipy and mpmath alone. Nothing here imports tacit, so anyone can check the errata, and tacit can be
+checked against them. Run `python errata/ctrl.py` for all errata of one paper, or name some:
+`python errata/ctrl.py theorem_6 barrier`. The exit code is 0 if every erratum is shown, 1 if one
+is not, and 2 if a name is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Finding:
         shown: True if the numbers contradict the claim as the verdict says; computed, never typed.
         instead: what is true, checked by the same computation; empty if there is nothing to check.
         holds: True if the numbers confirm `instead`.
-        numbers: the numbers behind the lines, for whoever compares.
+        numbers: the numbers behind the lines, for comparisons.
     """
 
     printed: str | tuple[str, ...]
@@ -136,6 +136,15 @@ class Errata:
         verdict = f"  {'verdict':<9} {self.verdict(name)}"
         lines.append(f"{verdict:<{WIDTH - 8}}{took:6.1f} s" if seconds else verdict)
         return "\n".join(lines)
+
+    def table(self) -> str:
+        """Return all errata as a table in Markdown, by rank, each a link to its section."""
+        rows = ["| erratum | where | breaks | verdict |", "|---|---|---|---|"]
+        for erratum in sorted(self.known.values(), key=lambda erratum: erratum.rank):
+            place = f"[`{erratum.name}`](#{erratum.name})"
+            verdict = self.verdict(erratum.name)
+            rows.append(f"| {place} | {erratum.where} | {RANKS[erratum.rank]} | {verdict} |")
+        return "\n".join(rows)
 
     def page(self, name: str) -> str:
         """Return the report of one erratum under the command that prints it."""

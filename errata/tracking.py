@@ -126,7 +126,11 @@ def algorithm_3() -> Finding:
     expert 1. Its probability is the mean of a product of weights over 400,000 noises, the same for
     both sides.
     """
-    n, rounds, switches, epsilon, samples = 3, 6, 2, 0.5, 400_000
+    n = 3
+    rounds = 6
+    switches = 2
+    epsilon = 0.5
+    samples = 400_000
     eta = printed_rate_of_theorem_5_2(rounds, n, switches, epsilon)
     floor = switches / (n * rounds)
     unit = np.random.default_rng(1).laplace(0.0, 1.0, (rounds - 1, samples, n))
@@ -204,7 +208,8 @@ def algorithm_2_queries() -> Finding:
     epsilon = 1.0
     width = largest_move_of_a_window()
     allowed = printed_share_of_the_test(epsilon)
-    threshold, query = 4 / epsilon, 8 / epsilon
+    threshold = 4 / epsilon
+    query = 8 / epsilon
     losses = {}
     for count in (8, 64):
         losses[count] = max(
@@ -278,12 +283,17 @@ def algorithm_2_restart() -> Finding:
     the new test. The event computed (old alarm, the selection of an expert that l_t favours, a new
     alarm) reaches epsilon and not more.
     """
-    epsilon, n, restart = 1.0, 1000, 50
+    epsilon = 1.0
+    n = 1000
+    restart = 50
     epochs = (range(1, restart + 1), range(restart, 2 * restart))
     uses = sum(restart in epoch for epoch in epochs)
-    threshold, query, selection = 4 / epsilon, 8 / epsilon, 4 / epsilon
+    threshold = 4 / epsilon
+    query = 8 / epsilon
+    selection = 4 / epsilon
     old = log(alarm([-40.0, -38.0], threshold, query) / alarm([-40.0, -40.0], threshold, query))
-    better, worse = np.ones(n), np.zeros(n)
+    better = np.ones(n)
+    worse = np.zeros(n)
     better[0], worse[0] = 0.0, 1.0
     choice = log(selected(better, selection) / selected(worse, selection))
     new = log(alarm([-38.0] * 2, threshold, query) / alarm([-40.0] * 2, threshold, query))
@@ -329,7 +339,10 @@ def theorem_5_2() -> Finding:
     Counterexample to that step: all losses 0, N = 3. If the law of J_3 depended on losses only, it
     would be uniform and P[J_3 = J_2] = 1/3. (No regret above the bound is shown.)
     """
-    n, samples, eta, epsilon = 3, 400_000, 0.5, 0.5
+    n = 3
+    samples = 400_000
+    eta = 0.5
+    epsilon = 0.5
     scale = printed_scale_of_algorithm_3(epsilon, n)
     noise = np.random.default_rng(2).laplace(0.0, scale, (2, samples, n))
     second, third = weights_of_algorithm_3([0.0] * n, noise, eta, 0.05)
@@ -362,7 +375,8 @@ def order_of_play() -> Finding:
     restart = 5000
     selection = 2 ** ceil(log2(restart + 1))
     stale = restart - selection // 2
-    rounds, experts = 2**22, 10
+    rounds = 2**22
+    experts = 10
     shift = rounds // 2 + 1
     global_clock = [t for t in powers_of_two(rounds) if t > shift]
     # The instance restarts after the test's window, at the latest when the test is sure to fire.
@@ -426,7 +440,8 @@ def algorithm_2_thresholds() -> Finding:
     }
     rounds = 10**5
     tail = log(10 * rounds**2) * log(rounds)
-    reg, own = 16 * tail, 16 * tail / 0.5
+    reg = 16 * tail
+    own = 16 * tail / 0.5
     alpha = printed_margin(rounds, 1.0, 1 / rounds)
     needed = 16 * (3 * log(rounds) + log(2 * rounds))
     return Finding(
@@ -446,7 +461,8 @@ def algorithm_2_thresholds() -> Finding:
 
 def first_horizon(gap: float, parts: int) -> int:
     """Return the first T at which a window of T/parts rounds can fire, N = 10, epsilon = 1."""
-    low, high = 100, 10**7
+    low = 100
+    high = 10**7
     while high - low > 1:
         middle = (low + high) // 2
         if window_that_fires(middle, 10, 1.0, gap) * parts <= middle:
@@ -504,7 +520,8 @@ def theorem_5_1() -> Finding:
     Counterexample: Proposition D.1 on the same problem. (At S = 0 the condition N >= 2T/S cannot be
     met, either.)
     """
-    rounds, epsilon = 10**6, 0.01
+    rounds = 10**6
+    epsilon = 0.01
     static = min(rounds, 1 / (epsilon * log(rounds)) ** 2)
     printed = printed_floor_of_theorem_5_1(rounds, 0, epsilon)
     counted = min(rounds, (0 + 1) / (epsilon * log(rounds / (0 + 1))) ** 2)
@@ -533,7 +550,10 @@ def theorem_5_2_rate() -> Finding:
     20,000, S = 3, epsilon = 1, shifts of gap .3. (The printed noise is not private: see
     algorithm_3.)
     """
-    rounds, n, switches, epsilon = 20_000, 10, 3, 1.0
+    rounds = 20_000
+    n = 10
+    switches = 3
+    epsilon = 1.0
     printed = printed_rate_of_theorem_5_2(rounds, n, switches, epsilon)
     scale = printed_scale_of_algorithm_3(epsilon, n)
     rates = (printed, log(n * rounds) * printed)
@@ -650,7 +670,9 @@ def section_4() -> Finding:
     Counterexample: with a prior that switches with probability S/(T-1), the law of each round's
     expert by a recursion on N numbers, against weights over all N^T sequences, N = 3, T = 4.
     """
-    n, rounds, switches = 3, 4, 1
+    n = 3
+    rounds = 4
+    switches = 1
     losses = np.random.default_rng(6).random((rounds, n))
     share = switches / (rounds - 1)
     error = float(np.max(np.abs(by_recursion(losses, 0.9, share) - by_paths(losses, 0.9, share))))
