@@ -135,9 +135,10 @@ def theorem_3_10_privacy() -> Finding:
         own[epsilon, experts] = min(
             printed_epsilon_of_theorem_3_2(rounds, eta, force, batch, delta) for force in forces
         )
-    known = [
-        delta_of_actions(10**5, 0.05, printed_rate_of_theorem_3_10(10**5, 0.05, 2), 20, c / 0.05)
-        for c in (printed_rate_of_theorem_3_10(10**5, 0.05, 2) * f for f in (1, 10))
+    eta = printed_rate_of_theorem_3_10(rounds, 0.05, 2)
+    batch = printed_batch_of_theorem_3_10(0.05)
+    forced = [
+        delta_of_actions(rounds, 0.05, eta, batch, factor * eta / 0.05) for factor in (1.0, 10.0)
     ]
     rows = [
         f"N={n}, epsilon={e:g}: delta({e:g}) >= {number(value)} at every p tried; "
@@ -148,15 +149,15 @@ def theorem_3_10_privacy() -> Finding:
         printed="T=1e5, delta=1e-6: (epsilon, delta)-private at epsilon=.05 and .1",
         counter=(
             *rows,
-            f"N=2, epsilon=.05, p = eta/epsilon and 10 eta/epsilon: delta >= {known[0]:.3g}, "
-            f"{known[1]:.3g}",
+            f"N=2, epsilon=.05, p = eta/epsilon and 10 eta/epsilon: delta >= {forced[0]:.3g}, "
+            f"{forced[1]:.3g}",
         ),
         shown=min(least.values()) > delta and all(own[e, n] > e for e, n in own),
         numbers={
             **{f"delta, N={n}, epsilon={e:g}": value for (e, n), value in least.items()},
             **{f"Theorem 3.2, N={n}, epsilon={e:g}": value for (e, n), value in own.items()},
-            "delta, N=2, p=eta/epsilon": known[0],
-            "delta, N=2, p=10 eta/epsilon": known[1],
+            "delta, N=2, p=eta/epsilon": forced[0],
+            "delta, N=2, p=10 eta/epsilon": forced[1],
         },
     )
 

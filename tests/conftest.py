@@ -15,7 +15,8 @@ COMPILED = kernels.compiled
 FOLDERS = {"models": "tacit_models", "experiments": "tacit_experiments"}
 """Whose tests are in these folders; all others are of `tacit`, or of the project."""
 OF_THE_PROJECT = [
-    "attacks", "docs", "examples", "planted_bugs", "test_architecture.py", "test_benchmarks.py", "test_documents.py",
+    "attacks", "docs", "errata", "examples", "planted_bugs", "test_architecture.py", "test_benchmarks.py",
+    "test_documents.py",
 ]  # fmt: skip
 
 
