@@ -44,8 +44,7 @@ errata = Errata(
 
 
 def printed_sign_of_line_14() -> float:
-    """Return the sign of <eta s, x> in line 14 of Algorithm 1, which minimises |x|^2/2 - <eta s,
-    x>."""
+    """Return the sign of <eta s, x> in line 14: it minimises |x|^2/2 - <eta s, x>."""
     return -1.0
 
 
@@ -131,8 +130,7 @@ def mu_of_gaussian(epsilon: float, delta: float) -> float:
 
 
 def nodes_with_a_leaf(sums: int) -> int:
-    """Return in how many nodes of the tree a leaf stands at most, if sums 1, ..., `sums` are asked
-    for.
+    """Return the number of tree nodes that a leaf is in, at most, over sums 1, ..., `sums`.
 
     The sum of the first t leaves is made of the node that ends at t and has lowbit(t) leaves, and
     of the sum before.
@@ -443,8 +441,7 @@ def lemma_5_1() -> Finding:
     "inserted.",
 )
 def lemma_5_4() -> Finding:
-    """Check that the sum of k vectors c_i u_i, |c_i| <= M, has the norm of Lemma 5.3 with Delta =
-    M.
+    """Check that sum c_i u_i, |c_i| <= M, has the norm of Lemma 5.3 with Delta = M.
 
     Counterexample to the step: n = 2, k = 10^5, c_i = M sign(u_i1): the norm is about 2 k M/pi.
     (Values of a Lipschitz loss vary little over a ball of radius zeta, so this is no attack.) One

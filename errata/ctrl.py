@@ -262,8 +262,7 @@ def printed_gaussian_ratio(g: np.ndarray, u: np.ndarray, sigma: float) -> np.nda
     "up to sqrt(6) too small.",
 )
 def section_4() -> Finding:
-    """Check that ||M l|| <= sqrt(C_d) G D with C_1 = 1, C_2 = 2(k+1), and that this is the
-    sensitivity.
+    """Check that M l moves by at most sqrt(C_d) G D, with C_1 = 1 and C_2 = 2(k+1).
 
     Counterexample: the grid is counted point by point. At level b = 0 of d = 1 stands one point, x
     = D, at distance D from its parent 0, which the printed sum counts as one half: C_1 = 3/2 -
@@ -353,8 +352,7 @@ def theorem_11() -> Finding:
 
 
 def largest_miss_of_two_vectors(bound: float, lipschitz: float, sigma: float) -> float:
-    """Return the largest probability of a log ratio beyond the bound over the angle between v and
-    v'."""
+    """Return the largest probability of a log ratio beyond the bound, over angles of v, v'."""
     worst = 0.0
     for angle in np.linspace(0, pi, 61)[1:]:
         shift = 2 * lipschitz * float(np.sin(angle / 2)) / sigma
@@ -372,8 +370,7 @@ def largest_miss_of_two_vectors(bound: float, lipschitz: float, sigma: float) ->
     "bounds a marginal law.",
 )
 def claim_27() -> Finding:
-    """Check that P[x_t in E_t | history] >= 1 - 3 delta' - 9 T delta' - 3 exp(-p~ T) for every
-    history.
+    """Check P[x_t in E_t | history] >= 1 - 3 delta' - 9 T delta' - 3 exp(-p~ T).
 
     Counterexample: after "keep", x_t = x_{t-1} is part of the history. On (-1, 1) with losses x, x
     there is a point whose log ratio exceeds ln Phi; a history that holds it has positive
@@ -415,8 +412,7 @@ def claim_27() -> Finding:
 
 
 def largest_move_of_clipped_coins(line: Interval, sigma: float, log_phi: float) -> float:
-    """Return how far one replaced loss moves ln of a later, clipped keep probability, over eight
-    streams."""
+    """Return the sensitivity of ln of a later, clipped keep probability, over eight streams."""
     worst = 0.0
     for first in ([(1.0, 0.0)], [(0.5, 0.5)]):
         for other in ([(-1.0, 0.0)], [(-0.5, 0.5)]):
@@ -437,8 +433,7 @@ def largest_move_of_clipped_coins(line: Interval, sigma: float, log_phi: float) 
     "the regret bound is vacuous.",
 )
 def theorem_8() -> Finding:
-    """Check that Theorem 6 gives the (epsilon, delta) of Theorems 8 and 11, and Theorem 4 a regret
-    below T G D.
+    """Check that Theorems 6 and 4 give the privacy and the regret of Theorems 8 and 11.
 
     Computed at the printed eta and sigma. The term comes from splitting e^{-p~ T} needlessly: e^{-p
     T} is small. The regret is a O(); with the constants 10^3 Theorem 4 exceeds what any learner
@@ -610,8 +605,7 @@ def algorithm_2_points(
 
 
 def miss_of_corrected_phi() -> tuple[float, float]:
-    """Return the largest probability of a ratio beyond the corrected Phi_t, and the probability
-    allowed.
+    """Return the largest probability of a ratio beyond the corrected Phi_t, and its limit.
 
     T = 1000, d = 1, targets 1 and -1 by turns (G = 2, lambda = beta = 1), t from 2 to 900, by
     quadrature.
@@ -734,8 +728,9 @@ def log_determinant(matrix: np.ndarray) -> float:
     "small for Lambda < 1.",
 )
 def lemma_24() -> Finding:
-    """Check that the laws are (Phi, delta)-close at ln Phi = Lambda beta + (G^2 + 2 G sigma sqrt(2
-    ln 2/delta))/(2 sigma^2).
+    """Check that the laws are (Phi, delta)-close at the printed Phi.
+
+    ln Phi = Lambda beta + (G^2 + 2 G sigma sqrt(2 ln 2/delta))/(2 sigma^2).
 
     Counterexample: l - l' = x^2/2 on [-1, 1], Lambda = .1, sigma = 10, delta = 10^{-3}, by
     quadrature.

@@ -33,8 +33,7 @@ errata = Errata(
 
 
 def printed_rate_of_theorem_3_10(rounds: int, epsilon: float, experts: int) -> float:
-    """Return eta of Theorem 3.10: min(epsilon_0, epsilon)^{2/3}/T^{1/3}, epsilon_0 = T^{-1/4}
-    ln^{3/4} N."""
+    """Return eta of Theorem 3.10: min(T^{-1/4} ln^{3/4} N, epsilon)^{2/3}/T^{1/3}."""
     own = rounds**-0.25 * log(experts) ** 0.75
     return min(own, epsilon) ** (2 / 3) / rounds ** (1 / 3)
 
@@ -45,8 +44,7 @@ def printed_batch_of_theorem_3_10(epsilon: float) -> int:
 
 
 def printed_regret_of_theorem_3_10(rounds: int, epsilon: float, experts: int) -> float:
-    """Return sqrt(T ln N) + T^{1/3} ln N/epsilon^{2/3}, the order of Theorem 3.10 with constant
-    1."""
+    """Return sqrt(T ln N) + T^{1/3} ln N/epsilon^{2/3}, the order with constant 1."""
     slow = rounds ** (1 / 3) * log(experts) / epsilon ** (2 / 3)
     return sqrt(rounds * log(experts)) + slow
 
@@ -264,8 +262,7 @@ def switch_bit() -> Finding:
     "Leaving the other data set's good set costs e^epsilon lambda, not lambda.",
 )
 def lemma_3_8() -> Finding:
-    """Check delta = delta~ + 2 sum lambda_t for good sets of probability 1 - lambda_t, each on its
-    own side.
+    """Check delta = delta~ + 2 sum lambda_t for good sets of probability 1 - lambda_t.
 
     Counterexample, epsilon = 2, lambda = .01: step 1 says a with probability lambda or e^epsilon
     lambda, else b. Step 2 tells the data after a and nothing after b. Good sets {b} and {a, b}.
@@ -424,8 +421,7 @@ def proposition_3_3() -> Finding:
 
 
 def loss_added_by_batches(rounds: int, batch: int, eta: float) -> float:
-    """Return the loss of exponential weights held for a batch, minus that of weights moved every
-    round."""
+    """Return the loss of weights held for a batch, minus that of weights moved every round."""
     turns = np.repeat(np.arange(rounds // batch) % 2, batch)
     losses = np.stack([1.0 - turns, 1.0 * turns], axis=1)
     before = np.vstack([np.zeros(2), np.cumsum(losses, axis=0)[:-1]])
@@ -436,8 +432,7 @@ def loss_added_by_batches(rounds: int, batch: int, eta: float) -> float:
 
 
 def regret_of_committed(rounds: int, batch: int) -> float:
-    """Return the regret of every learner that commits for a batch, two experts that take turns at
-    random.
+    """Return the regret of any learner that commits for a batch while experts take turns.
 
     Its mean loss is 1/2 a round; the better expert gains batch/2 times the mean absolute value of a
     random walk.
@@ -495,8 +490,7 @@ def theorem_3_10_regret() -> Finding:
     "adversary is beaten.",
 )
 def theorem_4_2() -> Finding:
-    """Check two steps of the proof that limited switching and eps^2-CDP force regret
-    T^{1/3}/eps^{2/3}.
+    """Check two steps of the proof that limited switching costs T^{1/3}/eps^{2/3}.
 
     Counterexample to the proof, not to the statement: once an epoch, after half of it, redraw from
     softmax(-sqrt2 eps L), L the epoch's losses so far. One round moves one draw by a range of 2
@@ -570,8 +564,7 @@ def gain_within_epochs(length: int, epochs: int, epsilon: float) -> tuple[float,
 
 
 def largest_divergence_of_the_draw(epsilon: float) -> float:
-    """Return the largest Renyi divergence of a softmax draw, over a eps^2, when one round's losses
-    change."""
+    """Return the largest D_a/(a eps^2) of a softmax draw when one round's losses change."""
     rate = sqrt(2) * epsilon
     worst = 0.0
     for offset in np.linspace(-5, 5, 41):
@@ -641,8 +634,7 @@ def error_of_single_chain(eta: float, force: float) -> float:
     "not eta.",
 )
 def lemma_3_11() -> Finding:
-    """Check D_infinity^{delta_0}(mu_{t+1}, mu_t) <= eta by Lemma 3.11 with beta = eta^2 lambda/(20
-    L^2).
+    """Check that Lemma 3.11 gives eta at beta = eta^2 lambda/(20 L^2).
 
     Counterexample to the step: Lemma 3.11 at that beta, with delta_0 as Theorem 3.2 needs it for
     delta = 10^{-6}. It does no harm while d ln T <= 400: there beta L D <= eta bounds the log ratio
@@ -674,8 +666,7 @@ def lemma_3_11() -> Finding:
 
 
 def allowed_miss(rounds: int, eta: float, force: float, delta: float) -> float:
-    """Return delta_0 for which delta of Theorem 3.2 is as asked, B = 1: half of it for delta_0,
-    half for delta_1."""
+    """Return the delta_0 that takes half of delta in Theorem 3.2 at B = 1."""
     share = delta / (4 * rounds)
     weight = 2 * rounds * (2 / eta + log(1 / share) / force) * exp(1)
     return delta / 2 / weight

@@ -67,8 +67,7 @@ def printed_sum_of_theorem_8(power: int, rounds: int) -> float:
 def printed_share_of_regulariser(
     rounds: float, dimension: int, delta: float, constant: float
 ) -> float:
-    """Return |gradient of the regulariser of Theorem 10| at |w| = 1 over G t^3, t = T, G = H = D =
-    1, no noise.
+    """Return |gradient of Theorem 10's regulariser| over the largest gradient, G t^3.
 
     The gradient is 2 nu_t + xi_t with xi_t = A G Phi t^{5/2}, nu_t = 28 A H Phi t^{5/2}, A = 8
     sqrt(2) C^2 and Phi = sqrt(ln(20 d T log(2 kappa T)/delta)), kappa = 2.
@@ -97,8 +96,7 @@ def mu_of_gaussian(epsilon: float, delta: float) -> float:
 
 
 def nodes_with_a_leaf(sums: int) -> int:
-    """Return in how many sets S_t = (t - lowbit(t), t] a record stands at most, t = 1, ...,
-    `sums`."""
+    """Return the largest number of sets S_t = (t - lowbit(t), t], t <= `sums`, of a record."""
     ends = np.arange(1, sums + 1)
     covered = np.zeros(sums + 2, dtype=int)
     np.add.at(covered, ends - (ends & -ends), 1)
@@ -131,8 +129,9 @@ def largest_differences(
     "where it is stated.",
 )
 def conversion() -> Finding:
-    """Check (2 rho sqrt(ln 1/delta), delta)-DP for delta >= exp(-rho^2) if D_a <= a rho^2/2 for all
-    a.
+    """Check (2 rho sqrt(ln 1/delta), delta)-DP for delta >= exp(-rho^2).
+
+    The hypothesis is D_a <= a rho^2/2 at every order a.
 
     Counterexample: the exact curve of a Gaussian with mu = rho, which has these divergences, at
     (rho, delta) = (5, .5) and (8, .2), the second with 30 digits. 180 pairs on the other side
@@ -323,8 +322,7 @@ def equation_6() -> Finding:
 
 
 def printed_weighted_noise(rounds: int, power: float, epsilon: float, delta: float) -> float:
-    """Return (1/beta_{1:T}) sum_t std(gamma_t) of equation (6), G = H = D = 1, Algorithm 1's
-    tree."""
+    """Return (1/beta_{1:T}) sum_t std(gamma_t) of equation (6) at G = H = D = 1."""
     rho = epsilon / (2 * sqrt(log(1 / delta)))
     times = np.arange(1.0, rounds + 1)
     squares = printed_deviation(rho, power, rounds, times, 1.0, 1.0) ** 2
@@ -336,8 +334,7 @@ def printed_weighted_noise(rounds: int, power: float, epsilon: float, delta: flo
 
 
 def sufficient_weighted_noise(rounds: int, power: float, epsilon: float, delta: float) -> float:
-    """Return the same for the square root of the summing matrix, with noise that grows with the
-    sensitivity.
+    """Return (1/beta_{1:T}) sum_t std(gamma_t) of a factorised running sum.
 
     With coefficients c of (1 - x)^{-1/2} a record of step t shifts the noise of step i >= t by
     c_{i-t} 2 C_t/s_i. The scales s_i = 2 max_{j <= i} C_j |c|/mu never fall, so the shifts have a

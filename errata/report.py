@@ -110,8 +110,7 @@ class Errata:
         return register
 
     def find(self, name: str) -> tuple[Finding, float]:
-        """Return what the check of this erratum found and how many seconds it took; computed
-        once."""
+        """Return the finding of one erratum and the seconds it took; computed once."""
         if name not in self._findings:
             start = perf_counter()
             finding = self.known[name].check()

@@ -158,8 +158,7 @@ def algorithm_3() -> Finding:
 def weights_of_algorithm_3(
     first: list[float], noise: np.ndarray, eta: float, floor: float
 ) -> np.ndarray:
-    """Return the weights of rounds 2, 3, ..., all samples together; losses are 0 after the first
-    round.
+    """Return the weights of rounds 2, 3, ... where losses are 0 after the first round.
 
     The noise has the shape (rounds - 1, samples, experts), and so has the result.
     """
@@ -174,8 +173,7 @@ def weights_of_algorithm_3(
 
 
 def clipped_step(weights: np.ndarray, losses: np.ndarray, eta: float, floor: float) -> np.ndarray:
-    """Return the minimiser of <w, eta l> + D(w, weights) over the simplex with all entries above
-    the floor.
+    """Return the minimiser of <w, eta l> + D(w, weights) over the clipped simplex.
 
     Rows are independent. Entries at the floor are the smallest; the rest are scaled to what
     remains.
@@ -234,8 +232,7 @@ def algorithm_2_queries() -> Finding:
 
 
 def largest_move_of_a_window() -> float:
-    """Return how far a window's regret moves when its last loss is replaced; expert 1 is best, 0 is
-    played."""
+    """Return the sensitivity of a window's regret to its last loss, three rounds."""
     before = np.array([[1.0, 0.0, 1.0], [1.0, 0.0, 1.0]])
     regrets = []
     for row in product((0.0, 1.0), repeat=3):
@@ -247,16 +244,14 @@ def largest_move_of_a_window() -> float:
 def log_ratio_of_answers(
     count: int, level: float, last: float, move: float, threshold: float, query: float
 ) -> float:
-    """Return |ln| of the ratio of P[below, ..., below, above] when all queries but the last
-    move."""
+    """Return |ln| of the ratio of P[below, ..., below, above] if all but the last move."""
     moved = [level + move] * (count - 1) + [last]
     still = [level] * (count - 1) + [last]
     return abs(log(alarm(moved, threshold, query) / alarm(still, threshold, query)))
 
 
 def alarm(queries: list[float], threshold_scale: float, query_scale: float) -> float:
-    """Return P[below at every query but the last, above at the last], by quadrature over the
-    threshold noise."""
+    """Return P[below at every query but the last, above at the last]."""
     r = np.linspace(-60 * threshold_scale, 60 * threshold_scale, 40_001)
     density = np.exp(-np.abs(r) / threshold_scale) / (2 * threshold_scale)
     for value in sorted(set(queries[:-1])):
@@ -365,8 +360,7 @@ def theorem_5_2() -> Finding:
     "from stale rounds, or never.",
 )
 def order_of_play() -> Finding:
-    """Check the bound of Theorem 3.2 if a new instance of Algorithm 1 keeps the clock t of
-    Algorithm 2.
+    """Check the bound of Theorem 3.2 if a new instance keeps the clock of Algorithm 2.
 
     Counterexample in that reading: an instance restarted at round 5,000 selects at 8,192 from
     rounds 4,096 on. With one shift of gap 1 after round T/2, T a power of two, no selection comes
@@ -407,8 +401,7 @@ def powers_of_two(rounds: int) -> list[int]:
 
 
 def window_that_fires(rounds: int, experts: int, epsilon: float, gap: float) -> int:
-    """Return the least w with gap w >= Reg_w + alpha + 1 at beta = 1/T, without noise; T + 1 if
-    none."""
+    """Return the least w with gap w >= Reg_w + alpha + 1, without noise; T + 1 if none."""
     beta = 1 / rounds
     constant = printed_margin(rounds, epsilon, beta) + 1
     constant += printed_window_regret(rounds, experts, epsilon, 0, beta)
@@ -543,8 +536,7 @@ def theorem_5_1() -> Finding:
     "larger is better by as much.",
 )
 def theorem_5_2_rate() -> Finding:
-    """Compare the printed rate epsilon sqrt(S/(T ln NT)) with ln(NT) times it, at the printed
-    noise.
+    """Compare the printed rate epsilon sqrt(S/(T ln NT)) with ln(NT) times it.
 
     Computed: a bound for fixed losses (`regret_of_mirror_descent`) and five runs, N = 10, T =
     20,000, S = 3, epsilon = 1, shifts of gap .3. (The printed noise is not private: see
