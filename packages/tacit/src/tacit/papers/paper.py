@@ -9,9 +9,10 @@ from typing import Any, Literal
 from tacit.environments.environment import Environment
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
+from tacit.runtime.plan import Plan
 
 ResultKind = Literal["algorithm", "regret", "privacy", "switches", "rate", "lower bound"]
-EntryKind = Literal["printed", "repaired", "calibrated", "rival"]
+EntryKind = Literal["still", "printed", "repaired", "calibrated", "rival"]
 RANKS = {1: "breaks privacy", 2: "breaks the rate", 3: "constant or typo"}
 
 
@@ -79,17 +80,18 @@ class Entry:
     """A row of the table: an algorithm, and how its parameters are found.
 
     Attributes:
-        kind: "printed" and "repaired" run printed parameters, "calibrated" and "rival" run `calibrate`.
-        plan: name of the algorithm in `tacit.algorithms`.
+        kind: "printed" and "repaired" run printed parameters, "calibrated" and "rival" run `calibrate`; "still" is
+            another player that looks at nothing.
+        plan: name of the algorithm in `tacit.algorithms`, or a plan of the paper's own.
         stream: name of the stream.
         result: number of the result whose parameters are run.
-        choose: further arguments of `as_printed` or `calibrate`.
+        choose: further arguments of `as_printed` or `calibrate`; an epsilon or delta here goes before the run's.
         note: what a reader must know of the row.
         private: whether epsilon and delta are asked.
     """
 
     kind: EntryKind
-    plan: str
+    plan: str | type[Plan]
     stream: str
     result: str = ""
     choose: Mapping[str, Any] = field(default_factory=dict)
