@@ -20,7 +20,8 @@ PACKAGES = {
 }
 """The package that a folder or file tests; all others test `tacit`, or the project."""
 OF_THE_PROJECT = [
-    "attacks", "docs", "examples", "planted_bugs", "test_architecture.py", "test_benchmarks.py", "test_documents.py",
+    "attacks", "docs", "errata", "examples", "planted_bugs", "test_architecture.py", "test_benchmarks.py",
+    "test_documents.py",
 ]  # fmt: skip
 
 

@@ -1,16 +1,16 @@
-"""Every erratum of the site is reproduced: the print fails, the correction holds, and no section lacks its function."""
+"""Every erratum of the site is reproduced: it is shown, what replaces it holds, and no section lacks its command."""
 
 import importlib
 import re
 from pathlib import Path
 
 import pytest
-from scripts.errata.evidence import CORRECTED, FALSE, GAP, LOOSE, RIGHT, VERDICT
+from errata.report import NOT_SHOWN, RANKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = {
     "ctrl": "ctrl",
-    "lazy_to_private": "lazy-to-private",
+    "l2p": "lazy-to-private",
     "bandit": "bandit",
     "tracking": "tracking",
     "online_to_batch": "online-to-batch",
@@ -19,37 +19,57 @@ PAGES = {
 OTHER_SECTIONS = {"numbers"}
 
 
-def script(name):
-    return importlib.import_module(f"scripts.errata.{name}")
+def known(name):
+    """Return the errata of one file."""
+    return importlib.import_module(f"errata.{name}").errata
 
 
-def sections(page):
-    """The ids of a page's sections, each with its text."""
-    parts = re.split(r"^## .*\{ #(\w+) \}$", page, flags=re.MULTILINE)[1:]
+def page(name):
+    """Return the text of the page of one file."""
+    return (ROOT / "docs" / "errata" / f"{PAGES[name]}.md").read_text()
+
+
+def sections(text):
+    """Return the sections of a page by their ids."""
+    parts = re.split(r"^## .*\{ #(\w+) \}$", text, flags=re.MULTILINE)[1:]
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def statements():
     for name in PAGES:
-        for function in script(name).errata.functions:
-            yield pytest.param(name, function, id=f"{name}:{function}")
+        for erratum in known(name).known:
+            yield pytest.param(name, erratum, id=f"{name}:{erratum}")
 
 
-@pytest.mark.parametrize(("name", "function"), list(statements()))
-def test_the_print_fails_and_what_replaces_it_holds(name, function):
-    numbers = script(name).errata.functions[function]()
-    assert numbers[VERDICT] in (FALSE, GAP, LOOSE, RIGHT)
-    assert numbers[CORRECTED] == "holds"
-    assert len(numbers) > 3  # numbers, not only verdicts
+@pytest.mark.parametrize(("name", "erratum"), list(statements()))
+def test_the_print_fails_and_what_replaces_it_holds(name, erratum):
+    finding, _ = known(name).find(erratum)
+    assert finding.shown
+    assert finding.holds
+    assert known(name).verdict(erratum) != NOT_SHOWN
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_section_has_its_function_and_every_function_its_section(name):
-    text = (ROOT / "docs" / "errata" / f"{PAGES[name]}.md").read_text()
+def test_every_section_has_its_erratum_and_every_erratum_its_section(name):
+    text = page(name)
     found = sections(text)
     assert len(found) == len(re.findall(r"^## ", text, flags=re.MULTILINE))
-    assert set(found) - OTHER_SECTIONS == set(script(name).errata.functions)
-    for function in script(name).errata.functions:
-        assert f'print({name}.table("{function}"))' in found[function], f"{function} does not show its own numbers"
-        assert "**What is true.**" in found[function]
-        assert "**tacit**" in found[function] or "`" in found[function]
+    assert set(found) - OTHER_SECTIONS == set(known(name).known)
+    assert "print(errata.table())" in text
+    assert f"python errata/{name}.py" in text
+    for erratum in known(name).known:
+        assert f'print(errata.page("{erratum}"))' in found[erratum], f"{erratum} does not show its own numbers"
+        assert "**What is true.**" in found[erratum]
+        assert "**tacit**" in found[erratum] or "`" in found[erratum]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_run_and_show_rank_and_command(name, monkeypatch, capsys):
+    """The blocks of a page, as the site runs them: in order, from the project's folder."""
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r'^```python exec="on"[^\n]*\n(.*?)^```$', page(name), flags=re.MULTILINE | re.DOTALL)
+    exec("".join(blocks), {})  # the project's own pages
+    shown = capsys.readouterr().out
+    for erratum in known(name).known.values():
+        assert f"$ python errata/{name}.py {erratum.name}\n" in shown
+        assert f"| [`{erratum.name}`](#{erratum.name}) | {erratum.where} | {RANKS[erratum.rank]} |" in shown

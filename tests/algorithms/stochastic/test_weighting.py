@@ -2,16 +2,15 @@
 
 import numpy as np
 import pytest
-from scripts.errata.online_to_batch import paper_weighted_noise, weighted_noise
+from errata.online_to_batch import printed_weighted_noise
 
+from algorithms.stochastic.weighted_noise import UNIT, weighted_noise
 from tacit.accounting.calibration import gaussian_mu
 from tacit.algorithms.stochastic.online_to_batch.conversion import (
     clipping_norms,
     growing_deviations,
 )
 from tacit.noise.running_sums import Buffered, LaplaceTree, Tree
-
-UNIT = {"lipschitz": 1.0, "smoothness": 1.0, "diameter": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -22,7 +21,7 @@ def test_weighted_noise(horizon, power, ours, printed):
     """At epsilon = 1, delta = 1e-6: 5 to 6 times less than equation (6)."""
     noise = weighted_noise(Buffered(horizon - 1), gaussian_mu(1.0, 1e-6), power=power, **UNIT)
     assert noise <= ours
-    paper = paper_weighted_noise(horizon, power, 1.0, 1e-6, **UNIT)
+    paper = printed_weighted_noise(horizon, power, 1.0, 1e-6)
     assert paper == pytest.approx(printed, rel=0.004)
     assert 5 < paper / noise < 6.5
 

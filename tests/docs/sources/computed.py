@@ -4,21 +4,21 @@ from functools import partial
 from math import exp, sqrt
 
 import numpy as np
+from errata.online_to_batch import printed_weighted_noise
 from scripts import mironov
-from scripts.errata import lazy_to_private
-from scripts.errata.online_to_batch import paper_weighted_noise, weighted_noise
 
 import tacit
+from algorithms.stochastic.weighted_noise import UNIT, weighted_noise
 from docs.sources.statement import CELL, Stated, at_most, number
+from errata import l2p
 from tacit.accounting.calibration import gaussian_mu
 from tacit.noise.running_sums import Buffered, Tree
 
 
 def batch_noise(rounds: int, power: int) -> list[float]:
     """Weighted noise of the conversion: ours, equation (6)."""
-    unit = {"lipschitz": 1.0, "smoothness": 1.0, "diameter": 1.0}
-    ours = weighted_noise(Buffered(rounds - 1), gaussian_mu(1.0, 1e-6), power=power, **unit)
-    return [ours, paper_weighted_noise(rounds, power, 1.0, 1e-6, **unit)]
+    ours = weighted_noise(Buffered(rounds - 1), gaussian_mu(1.0, 1e-6), power=power, **UNIT)
+    return [ours, printed_weighted_noise(rounds, power, 1.0, 1e-6)]
 
 
 def above_square_root() -> list[float]:
@@ -49,9 +49,8 @@ def shares() -> list[float]:
 
 def committed_regret() -> list[float]:
     """The regret of a committed learner over sqrt(B T): least, and for many batches."""
-    found = lazy_to_private.proposition_3_3()
-    least, many = (value for label, value in found.items() if "sqrt(B T)" in label or "many batches" in label)
-    return [float(least), float(many)]
+    numbers = l2p.errata.find("proposition_3_3")[0].numbers
+    return [numbers["committed, least"], numbers["committed, many batches"]]
 
 
 def best_guess(epsilon: float) -> list[float]:

@@ -1,0 +1,181 @@
+"""Make the pages of the five papers: docs/papers/NAME.md from a run, its numbers as JSON beside it, its pictures.
+
+`make papers`, or `python scripts/docs/papers.py [NAME ...]`. A page holds the digest of the sources that its numbers
+come from; `python scripts/docs/papers.py --check` fails if one of them has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import tacit
+from tacit import algorithms, papers
+from tacit.errors import TacitError
+from tacit.papers.paper import RANKS, Paper, Result
+from tacit.papers.run import PaperRun
+from tacit.papers.table import json_table, markdown_table
+from tacit.runtime.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "papers"
+EPSILON = 1.0
+DELTA = 1e-6
+LARGER = 4
+"""A second run has so many times the rounds, and fewer runs."""
+FEWER_RUNS = 5
+
+
+def main(names: list[str]) -> int:
+    """Write the pages of the papers named, or check all of them; return the exit code."""
+    if names == ["--check"]:
+        stale = [name for name in papers.NAMES if not is_current(name)]
+        for name in stale:
+            print(f"docs/papers/{name}.md is older than the code: run make papers", file=sys.stderr)
+        return int(bool(stale))
+    for name in names or papers.NAMES:
+        write(name)
+    return 0
+
+
+def write(name: str) -> None:
+    """Run a paper at its own and at a larger size, and write its page, its numbers and its pictures."""
+    module = getattr(papers, name)
+    paper: Paper = module.PAPER
+    first = module.run(epsilon=EPSILON, delta=DELTA, progress=True)
+    larger = module.run(horizon=LARGER * paper.horizon, epsilon=EPSILON, delta=DELTA, runs=FEWER_RUNS, progress=True)
+    (PAGES / "pictures").mkdir(parents=True, exist_ok=True)
+    first.plot(PAGES / "pictures" / f"{name}.png")
+    record = {
+        "tacit": tacit.__version__,
+        "digest": digest(name),
+        "runs": [json.loads(json_table(run.rows, run.to_dict())) for run in (first, larger)],
+    }
+    (PAGES / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    (PAGES / f"{name}.md").write_text(page(paper, first, larger), encoding="utf-8")
+
+
+def digest(name: str) -> str:
+    """Return the digest of the sources behind a page: the paper, its printed formulas and its algorithms."""
+    paper: Paper = getattr(papers, name).PAPER
+    plans = {entry.plan for entry in paper.entries} | {result.plan for result in paper.results if result.plan}
+    package = ROOT / "packages" / "tacit" / "src" / "tacit"
+    files = {package / "papers" / f"{name}.py", package / "papers" / "run.py", package / "papers" / "row.py"}
+    files |= {package / "printed" / f"{name}.py"}
+    files |= {Path(inspect.getfile(getattr(algorithms, plan))) for plan in plans}
+    together = hashlib.sha256()
+    for file in sorted(files):
+        together.update(file.relative_to(package).as_posix().encode())
+        together.update(file.read_bytes())
+    return together.hexdigest()
+
+
+def is_current(name: str) -> bool:
+    """Return True if the page of a paper was made from the sources that stand."""
+    file = PAGES / f"{name}.json"
+    return file.exists() and json.loads(file.read_text(encoding="utf-8"))["digest"] == digest(name)
+
+
+def page(paper: Paper, first: PaperRun, larger: PaperRun) -> str:
+    """Return the page of a paper."""
+    number = papers.NAMES.index(paper.name) + 1
+    parts = [
+        f"# {paper.title}",
+        f"{paper.authors} ({paper.year}), {paper.venue}, <{paper.link}>. Read: {paper.version}.",
+        paper.says.strip(),
+        f"This page is made by `make papers` from `tacit paper {paper.name}` (paper {number} of five).",
+        "## Results",
+        "What is printed, what became of it, and the line that runs it. A status is computed from the plan: *kept* "
+        "(at most the asked epsilon is proved), *exceeded* (more is proved), *no proof*, *refuted* (an attack shows "
+        "that the asked delta is exceeded), *not private* (the paper promises none). Plans that are not kept run in "
+        "simulations and audits only.",
+        *results_of(paper),
+        "## Beside each other",
+        settings_of(first),
+        markdown_table(first.rows, None),
+        f"![Mean regret of each row of the table above with its 10th to 90th percentile](pictures/{paper.name}.png)",
+        settings_of(larger),
+        markdown_table(larger.rows, None),
+        HOW_TO_READ,
+        "## Errata",
+        *errata_of(paper),
+        "## Run it",
+        f"```bash\ntacit paper {paper.name} --plot {paper.name}.png --table {paper.name}.csv\n```",
+        f"```python\nfrom tacit import papers\n\nfound = papers.{paper.name}.run(horizon={paper.horizon // 10}, "
+        "runs=2)\nprint(found)\n```",
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
+
+
+HOW_TO_READ = (
+    "*Printed* is the paper's bound at the parameters that ran, not capped; *bound* is what is certified for the plan; "
+    "*epsilon* is what is proved of it at the delta that was asked. *Still* looks at no feedback: who is not better "
+    "than still has learnt nothing. *s* is processor time of one run in seconds."
+)
+
+
+def settings_of(run: PaperRun) -> str:
+    """Return what a run was asked for, in one sentence."""
+    asked = run.settings
+    return (
+        f"T={asked.horizon:,}, dimension {asked.dimension}, epsilon={asked.epsilon:g}, delta={asked.delta:g}, "
+        f"{asked.runs} runs, seed {asked.seed}: mean regret with its 10th and 90th percentile."
+    )
+
+
+def results_of(paper: Paper) -> list[str]:
+    """Return a section for each result."""
+    sections = []
+    for result in paper.results:
+        lines = [f"**{result.number}** ({result.kind}): {result.name}. {result.statement}"]
+        if result.plan:
+            lines += run_of(paper, result)
+        if result.errata:
+            named = ", ".join(f"[{name}](#errata)" for name in result.errata)
+            lines.append(f"Errata: {named}.")
+        sections.append("\n\n".join(lines))
+    return sections
+
+
+def run_of(paper: Paper, result: Result) -> list[str]:
+    """Return the line of Python that runs a result, and what became of it."""
+    algorithm: type[Plan] = getattr(algorithms, result.plan)
+    refusal = ""
+    for stream in paper.streams:
+        problem = stream.problem(paper.horizon, paper.dimension)
+        target: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA} if algorithm.private else {}
+        given = {name: value(problem) if callable(value) else value for name, value in result.choose.items()}
+        try:
+            plan = algorithm.as_printed(problem, result=result.number, **target, **given)
+        except TacitError as error:
+            refusal = refusal or str(error)
+            continue
+        shown = {"result": result.number, **target, **given}
+        arguments = ", ".join(f"{name}={value!r}" for name, value in shown.items())
+        printed = plan.printed
+        assert printed is not None
+        said = f"*{plan.printed_status}*: {printed.promise(plan.guarantee.curve)}."
+        if printed.differs:
+            said += f" Differs from the print: {'; '.join(printed.differs)}."
+        return [f"```py\n{result.plan}.as_printed(problem, {arguments})\n```", said]
+    return [f"At this size it cannot run: {refusal}" if refusal else ""]
+
+
+def errata_of(paper: Paper) -> list[str]:
+    """Return a list of errata, the worst first, each with the command that checks it."""
+    listed = []
+    for rank, words in RANKS.items():
+        of_rank = [each for each in paper.errata if each.rank == rank]
+        if of_rank:
+            listed.append(f"**{words.capitalize()}**")
+            rows = [f"- `python errata/{paper.name}.py {each.name}` ({each.where}): {each.line}" for each in of_rank]
+            listed.append("\n".join(rows))
+    return listed
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
