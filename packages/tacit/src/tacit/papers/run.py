@@ -170,6 +170,8 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
         raise InvalidInput(f"tacit.algorithms has no {entry.plan!r}.")
     target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
     given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
+    if entry.kind == "still":
+        return algorithm(problem, **given)
     target |= given
     if entry.result:
         return algorithm.as_printed(problem, result=entry.result, **target)

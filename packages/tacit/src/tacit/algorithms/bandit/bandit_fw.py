@@ -279,9 +279,7 @@ class BanditFW(RunningSumPlan):
         steps = batches_of(rounds)[0] - 1 - DELAY
         mechanism: RunningSum = LaplaceTree(steps, 2) if laplace else Tree(steps)
         uphill = line_14 == "minus"
-        plan = cls(
-            problem, values["zeta"], values["eta"], mechanism, privacy=1.0, uphill=uphill, **asked.contract
-        )
+        plan = cls(problem, values["zeta"], values["eta"], mechanism, privacy=1.0, uphill=uphill, **asked.contract)
         # The privacy that noise of the printed scale gives: the lattice adds that much noise, or a little more.
         privacy = mechanism.scale(1.0, plan.sensitivity) / values["scale"] * ROUND_UP
         printed = Printed(

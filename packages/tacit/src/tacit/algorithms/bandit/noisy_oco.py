@@ -33,7 +33,6 @@ from tacit.validation import (
     real_array,
 )
 
-
 RATES = {"line 1": printed_formulas.algorithm_2, "appendix B": printed_formulas.appendix_b_rate}
 """Learning rates that the print has for Algorithm 2: that of its line 1 is smaller by the root of D_w, up to 2."""
 
@@ -149,6 +148,11 @@ class NoisyOCO:
             },
         )
         return made
+
+    @property
+    def eta(self) -> float:
+        """The learning rate."""
+        return self._eta
 
     @property
     def step(self) -> int:
