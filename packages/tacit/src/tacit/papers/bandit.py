@@ -138,7 +138,7 @@ PAPER = Paper(
             "privacy",
             "all sums are (epsilon, 0)-private with Lap(Y_1 log T/epsilon) noise, and (epsilon, delta)-private with "
             "deviation (Y_2/epsilon) log T log(log T/delta)",
-            plan="Tree",
+            plan="LaplaceTree",
             choose={"norm": 1.0, "length": 1024},
             readings=TREE_READINGS,
             errata=("theorem_2_3",),
@@ -233,7 +233,7 @@ PAPER = Paper(
             "TreeBasedAgg, initialisation",
             "algorithm",
             "a binary tree with T leaves, noise in every node; outputs the sum of ceil(log T) noises",
-            plan="LaplaceTree",
+            plan="Tree",
             choose={"norm": 1.0, "length": 1024},
         ),
         Result(
@@ -241,7 +241,7 @@ PAPER = Paper(
             "TreeBasedAgg, a step",
             "algorithm",
             "adds ceil(log T) - count fresh noises to the sum of `count` nodes",
-            plan="LaplaceTree",
+            plan="Tree",
             choose={"norm": 1.0, "length": 1024},
         ),
         Result(
@@ -249,7 +249,7 @@ PAPER = Paper(
             "PrivateSum",
             "algorithm",
             "adds the vector to all ancestors of its leaf; returns the nodes that make the sum",
-            plan="LaplaceTree",
+            plan="Tree",
             choose={"norm": 1.0, "length": 1024},
             errata=("theorem_2_3",),
         ),

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tacit import algorithms
 from tacit.environments.environment import Environment
 from tacit.errors import InvalidInput
+from tacit.noise import running_sums
 from tacit.problems import Problem
 from tacit.runtime.plan import Plan
 
@@ -25,7 +27,8 @@ class Result:
         name: what it is about, in a few words.
         kind: what it states.
         statement: the printed formula or sentence.
-        plan: name of the algorithm in `tacit.algorithms` that runs it (empty: nothing runs).
+        plan: name of the algorithm in `tacit.algorithms`, or of the running sum in `tacit.noise.running_sums`, that
+            runs it (empty: nothing runs).
         choose: arguments of `as_printed` beside the problem and the privacy.
         readings: choices where the print leaves a parameter open, by name.
         errata: names of errata that concern it.
@@ -40,6 +43,12 @@ class Result:
     readings: Mapping[str, str] = field(default_factory=dict)
     errata: tuple[str, ...] = ()
 
+    @property
+    def runs(self) -> Any:
+        """The class that runs it (None: nothing runs)."""
+        home = algorithms if hasattr(algorithms, self.plan) else running_sums
+        return getattr(home, self.plan) if self.plan else None
+
 
 @dataclass(frozen=True)
 class Erratum:
@@ -49,7 +58,7 @@ class Erratum:
         name: the function in `errata/NAME.py`.
         where: the place in the paper.
         rank: 1 breaks privacy, 2 breaks the rate, 3 is a constant or a typo.
-        verdict: "false", "loose" or "incomplete".
+        verdict: one of `VERDICTS` in `errata/report.py`.
         line: what is wrong, in one line.
     """
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from math import ceil, exp, factorial, fsum, log, log2, sqrt
 
+ROUNDING = 1e-12
+"""Probabilities of the attack are known to this relative error, or better."""
+
 
 def algorithm_1(n: int, rounds: int, diameter: float, lipschitz: float) -> dict[str, float]:
     """Return the parameters of Algorithm 1, lines 1 and 14, not rounded.
@@ -138,7 +141,9 @@ def theorem_2_3_lower_bound(length: int, shift: float, epsilon: float) -> float:
     for part in range(161):
         threshold = shift + spread * part / 20
         with_shift = laplace_tail(noises, threshold - shift) ** sums
-        best = max(best, with_shift - exp(epsilon) * laplace_tail(noises, threshold) ** sums)
+        without = exp(epsilon) * laplace_tail(noises, threshold) ** sums
+        # Rounded down: noise that gives exactly epsilon must not look refuted.
+        best = max(best, with_shift * (1 - ROUNDING) - without * (1 + ROUNDING))
     return best
 
 
