@@ -72,12 +72,12 @@ NET = Stream(
     lambda problem, horizon: SquaredArms(problem.n, shorter(horizon), net_dimension(problem.n)),
 )
 SHORT = Stream(
-    "-x, D_w=1",
+    "-x, T=1000, D_w=1",
     lambda horizon, dimension: interval(1.0, LINEAR_ROUNDS),
     lambda problem, horizon: OneLinearLoss(LINEAR_ROUNDS),
 )
 LONG = Stream(
-    "-x, D_w=1e4",
+    "-x, T=1000, D_w=1e4",
     lambda horizon, dimension: interval(1e4, LINEAR_ROUNDS),
     lambda problem, horizon: OneLinearLoss(LINEAR_ROUNDS),
 )
@@ -366,11 +366,11 @@ PAPER = Paper(
         Entry("rival", "PrivateFTRL", "squared, T/5: gradients", note="sees the target"),
         Entry("rival", "PhasedArms", "squared, T/5: net", note="regret to the best point of the net"),
         Entry("rival", "BatchedTsallis", "squared, T/5: net", note="regret to the best point of the net"),
-        Entry("printed", NoisyLeader, "-x, D_w=1", "Algorithm 2", private=False),
-        Entry("printed", NoisyLeader, "-x, D_w=1e4", "Algorithm 2", private=False),
+        Entry("printed", NoisyLeader, "-x, T=1000, D_w=1", "Algorithm 2", private=False),
+        Entry("printed", NoisyLeader, "-x, T=1000, D_w=1e4", "Algorithm 2", private=False),
         Entry(
-            "repaired", NoisyLeader, "-x, D_w=1e4", "Algorithm 2", choose={"reading": "appendix B"}, private=False,
-            note="the rate of Appendix B",
+            "repaired", NoisyLeader, "-x, T=1000, D_w=1e4", "Algorithm 2", choose={"reading": "appendix B"},
+            note="the rate of Appendix B", private=False,
         ),
     ),
     horizon=100_000,

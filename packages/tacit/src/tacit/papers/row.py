@@ -92,7 +92,7 @@ class Row:
         mean = float(np.mean(final))
         low, high = (float(value) for value in np.percentile(final, BAND))
         printed = plan.printed
-        bound = float(plan.regret_bound)
+        bound = simulation.bound  # over these rounds, also where the plan's horizon is unknown
         # A row whose promise has a smaller delta, such as 0, is held to that one.
         delta = min(asked.delta, plan.guarantee.at_delta)
         said = [note] if note else []

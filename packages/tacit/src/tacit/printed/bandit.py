@@ -24,7 +24,7 @@ def algorithm_1(n: int, rounds: int, diameter: float, lipschitz: float) -> dict[
     return {
         "batches": batches,
         "batch": batch,
-        "eta": diameter / (lipschitz * root * float(rounds) ** 0.75),
+        "eta": diameter / (lipschitz * root * rounds**0.75),
         "zeta": diameter * root / rounds**0.25,
         "precision": diameter / sqrt(batch),
     }
@@ -53,9 +53,7 @@ def lemma_4_1(steps: int, spread_root: float, gradient_norm: float, map_error: f
 
 def lemma_3_1(n: int, rounds: int, diameter: float, lipschitz: float, noise_norm: float) -> float:
     """Return the order T^(3/4) n^(1/2) L D + T^(1/4) D mu ln T of Lemma 3.1; mu is `noise_norm`."""
-    return float(rounds) ** 0.75 * sqrt(n) * lipschitz * diameter + float(rounds) ** 0.25 * diameter * noise_norm * log(
-        rounds
-    )
+    return rounds**0.75 * sqrt(n) * lipschitz * diameter + float(rounds) ** 0.25 * diameter * noise_norm * log(rounds)
 
 
 def lemma_5_1(n: int, rounds: int, lipschitz: float, epsilon: float) -> float:
@@ -65,7 +63,7 @@ def lemma_5_1(n: int, rounds: int, lipschitz: float, epsilon: float) -> float:
 
 def lemma_5_2(n: int, rounds: int, diameter: float, lipschitz: float, epsilon: float) -> float:
     """Return the order T^(3/4) n^(1/2) L D + T^(3/4) n^(3/2) L D ln^2 T/epsilon of Lemma 5.2."""
-    plain = float(rounds) ** 0.75 * sqrt(n) * lipschitz * diameter
+    plain: float = rounds**0.75 * sqrt(n) * lipschitz * diameter
     return plain + plain * n * log(rounds) ** 2 / epsilon
 
 
@@ -100,7 +98,7 @@ def lemma_5_5(n: int, rounds: int, diameter: float, lipschitz: float, epsilon: f
     T^(3/4) n^(1/2) L D + T^(1/2) n L D ln^2 T ln(T/delta) ln((n + T)/delta)/epsilon
     + T^(3/4) n^(1/2) L D ln^2 T ln(T/delta) sqrt(ln((n + T)/delta))/epsilon.
     """
-    plain = float(rounds) ** 0.75 * sqrt(n) * lipschitz * diameter
+    plain: float = rounds**0.75 * sqrt(n) * lipschitz * diameter
     tail = log((n + rounds) / delta)
     logarithms = log(rounds) ** 2 * log(rounds / delta) / epsilon
     return plain + sqrt(rounds) * n * lipschitz * diameter * logarithms * tail + plain * logarithms * sqrt(tail)
