@@ -53,7 +53,9 @@ def lemma_4_1(steps: int, spread_root: float, gradient_norm: float, map_error: f
 
 def lemma_3_1(n: int, rounds: int, diameter: float, lipschitz: float, noise_norm: float) -> float:
     """Return the order T^(3/4) n^(1/2) L D + T^(1/4) D mu ln T of Lemma 3.1; mu is `noise_norm`."""
-    return rounds**0.75 * sqrt(n) * lipschitz * diameter + float(rounds) ** 0.25 * diameter * noise_norm * log(rounds)
+    explored: float = rounds**0.75 * sqrt(n) * lipschitz * diameter
+    noise: float = rounds**0.25 * diameter * noise_norm * log(rounds)
+    return explored + noise
 
 
 def lemma_5_1(n: int, rounds: int, lipschitz: float, epsilon: float) -> float:
