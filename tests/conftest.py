@@ -14,8 +14,10 @@ from tacit import kernels  # noqa: E402
 COMPILED = kernels.compiled
 PACKAGES = {
     "models": "tacit_models",
+    "frozen/models.py": "tacit_models",
     "frozen/test_models.py": "tacit_models",
     "experiments": "tacit_experiments",
+    "frozen/stores.py": "tacit_experiments",
     "frozen/test_stores.py": "tacit_experiments",
 }
 """The package that a folder or file tests; all others test `tacit`, or the project."""

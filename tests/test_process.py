@@ -199,7 +199,7 @@ def test_a_child_of_a_fork_inside_run_is_refused(algorithm):
 
 @pytest.mark.attack(rows.FORK_BELOW)
 @pytest.mark.parametrize("way", ["os", "libc"])
-@pytest.mark.parametrize("act", ["observe", "state_dict", "run"])
+@pytest.mark.parametrize("act", ["play", "observe", "state_dict", "run"])
 def test_a_learner_does_not_wait_for_a_thread_of_the_parent(way, act, monkeypatch):
     """Measured before: every act in a child waited without end if a thread of the parent was inside a run."""
     monkeypatch.setattr(forks, "LONGEST_ANSWER", 20.0)
@@ -218,6 +218,7 @@ def test_a_learner_does_not_wait_for_a_thread_of_the_parent(way, act, monkeypatc
     try:
         assert inside.wait(60)
         acts = {
+            "play": learner.play,
             "observe": lambda: learner.observe([0.0, 1.0, 0.5]),
             "state_dict": learner.state_dict,
             "run": lambda: learner.run(np.full((5, 3), 0.5)),

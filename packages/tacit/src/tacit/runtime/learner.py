@@ -192,9 +192,10 @@ class Learner(ABC):
         Args:
             context: of the round, only where decisions depend on a context; a context given once may be left out.
         """
-        if self._lock_process != current_process():
-            self._free_lock()
-        with self._lock:
+        lock = self._lock
+        if not lock.acquire(False):  # most plays find it free, and need not ask in which process they are
+            lock = self._wait_for_lock()
+        try:
             if self._process is None:
                 self._admit()
             if self._takes_context or context is not None:
@@ -204,6 +205,8 @@ class Learner(ABC):
                     self._open_round()
                 self._played = True
             return self._action if self._plain else self._decision()
+        finally:
+            lock.release()
 
     def _play_in(self, context: Any) -> None:
         if self._played and context is None:
@@ -585,6 +588,14 @@ class Learner(ABC):
                 else:
                     self._lock = RLock()
                 self._lock_process = number  # last
+
+    def _wait_for_lock(self) -> Any:
+        """Return the learner's lock once it is acquired, in a child not the one that its parent holds."""
+        if self._lock_process != current_process():
+            self._free_lock()
+        lock = self._lock
+        lock.acquire()
+        return lock
 
     def _admit(self) -> None:
         """Refuse half rounds, and secret noise in a second process; replayable noise may go anywhere."""
