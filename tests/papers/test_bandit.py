@@ -44,7 +44,7 @@ NUMBERS = json.loads((Path(__file__).parent / "numbers_bandit.json").read_text()
 ASKED = {"epsilon": 1.0, "delta": 1e-6}
 SMALL = Settings(horizon=400, dimension=2, epsilon=1.0, delta=1e-6, runs=1, seed=0)
 LAPLACE = ("Lemma 5.1", "Lemma 5.2")
-GAUSSIAN = ("Lemma 5.4", "Lemma 5.5", "Theorem 1.1", "Algorithm 1", "Appendix D")
+GAUSSIAN = ("Lemma 5.4", "Lemma 5.5", "Theorem 1.1", "Algorithm 1", "Lemma 3.1", "Appendix D")
 
 
 def ball(n=2, horizon=10_000, **changes):
@@ -79,13 +79,18 @@ def test_results_name_the_class_that_runs_them():
             assert result.runs.__name__ == result.plan
         else:
             assert result.runs is None
-        if result.plan == "BanditFW" and result.choose:
-            plan = BanditFW.as_printed(ball(), **ASKED, **result.choose)
+        if result.plan == "BanditFW":
+            plan = BanditFW.as_printed(ball(), **ASKED, result=result.number, **result.choose)
             assert plan.printed.result == result.number
         if result.plan in ("Tree", "LaplaceTree"):
             assert result.runs.as_printed(**ASKED, **result.choose).mechanism.steps == 1024
         assert not result.readings or result.number in ("Theorem 2.3", "Algorithm 2", "Lemma 4.1")
-    assert {result.number for result in PAPER.results if not result.plan} == {"Lemma 5.3"}
+    # Steps of the analysis are formulas of tacit.printed.bandit.
+    steps = [result.number for result in PAPER.results if not result.plan]
+    for number in steps:
+        name = number.lower().replace(" ", "_").replace(".", "_")
+        assert hasattr(formulas, name) or number in ("Lemma 2.2", "Lemma C.1")
+    assert steps == ["Lemma 2.2", "Lemma 5.3", "Lemma C.1", "Lemma C.2", "Lemma C.3", "Lemma C.4", "Corollary C.5"]
 
 
 def test_errata_are_those_that_are_shown():
@@ -161,6 +166,20 @@ def test_running_parameters_are_the_printed_ones(result, rounds):
     assert not mended.uphill
     assert "line 14 with a plus" in mended.printed.differs
     assert mended.signature != plan.signature
+
+
+def test_orders_are_those_of_the_result():
+    """Lemma 3.1 at the noise of Lemma 5.4 is Lemma 5.5 with less algebra: within a factor 2 of it."""
+    plan = BanditFW.as_printed(ball(3, 10_000), **ASKED, result="Lemma 3.1")
+    sigma = formulas.lemma_5_4(3, 10_000, 1.0, 1.0, 1e-6)
+    typed = 1000 * sqrt(3) + 10 * sqrt(3) * sigma * np.log(10_000)
+    assert plan.printed.values["order"] == pytest.approx(typed)
+    assert "mu" in plan.printed.order
+    other = BanditFW.as_printed(ball(3, 10_000), **ASKED, result="Lemma 5.5").printed
+    assert other.values["order"] == formulas.lemma_5_5(3, 10_000, 1.0, 1.0, 1.0, 1e-6)
+    assert 0.5 < other.values["order"] / typed < 2
+    pure = BanditFW.as_printed(ball(3, 10_000), epsilon=1.0, delta=0.0, result="Lemma 3.1").printed.values["order"]
+    assert pure == pytest.approx(1000 * sqrt(3) + 10 * sqrt(6) * formulas.lemma_5_1(3, 10_000, 1.0, 1.0) * np.log(1e4))
 
 
 def test_a_plan_with_printed_parameters_says_so():

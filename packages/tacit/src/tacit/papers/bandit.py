@@ -122,7 +122,6 @@ PAPER = Paper(
             "R_T = O~(T^(3/4) n^(3/2)/epsilon) with (epsilon, 0)-privacy, and "
             "R_T = O~((T^(3/4) n^(1/2) + T^(1/2) n) log^O(1)(1/delta)/epsilon) with (epsilon, delta)-privacy",
             plan="BanditFW",
-            choose={"result": "Theorem 1.1"},
             errata=("line_14", "values", "doubling"),
         ),
         Result(
@@ -130,7 +129,6 @@ PAPER = Paper(
             "smoothing",
             "rate",
             "|f - f^| <= zeta L; f^ is convex and L-Lipschitz; grad f^(x) = (n/zeta) E[f(x + zeta u) u]",
-            plan="BanditFW",
         ),
         Result(
             "Theorem 2.3",
@@ -150,7 +148,6 @@ PAPER = Paper(
             "T_round = T^(1/2), T_batch = T/T_round, eta = D/(T^(3/4) n^(1/2) L), zeta = D n^(1/2)/T^(1/4); line 14: "
             "min |x|^2/2 - <eta s_(R-1), x> to precision D/T_batch^(1/2)",
             plan="BanditFW",
-            choose={"result": "Algorithm 1"},
             errata=("line_14", "values"),
         ),
         Result(
@@ -187,7 +184,6 @@ PAPER = Paper(
             "privacy",
             "Lap(0, T^(1/2) n L log T/epsilon) on each coordinate gives (epsilon, 0)-privacy",
             plan="BanditFW",
-            choose={"result": "Lemma 5.1"},
             errata=("lemma_5_1", "theorem_2_3", "values"),
         ),
         Result(
@@ -196,7 +192,6 @@ PAPER = Paper(
             "regret",
             "R_T = O(T^(3/4) n^(1/2) L D + T^(3/4) n^(3/2) L D log^2 T/epsilon)",
             plan="BanditFW",
-            choose={"result": "Lemma 5.2"},
             errata=("line_14",),
         ),
         Result(
@@ -214,7 +209,6 @@ PAPER = Paper(
             "sigma = T^(1/4) n^(1/2) L log T log(T/delta)/epsilon "
             "(log((n+T)/delta) + ((1 + T^(1/2)/n) log((n+T)/delta))^(1/2)) gives (epsilon, delta)-privacy",
             plan="BanditFW",
-            choose={"result": "Lemma 5.4"},
             errata=("lemma_5_4", "values"),
         ),
         Result(
@@ -225,7 +219,6 @@ PAPER = Paper(
             "+ T^(1/2) n L D log^2 T log(T/delta) log((n+T)/delta)/epsilon "
             "+ T^(3/4) n^(1/2) L D log^2 T log(T/delta) log((n+T)/delta)^(1/2)/epsilon)",
             plan="BanditFW",
-            choose={"result": "Lemma 5.5"},
             errata=("line_14",),
         ),
         Result(
@@ -258,35 +251,30 @@ PAPER = Paper(
             "a batch's gradient has the right mean",
             "regret",
             "E g_R = grad f~_R(x_t)",
-            plan="BanditFW",
         ),
         Result(
             "Lemma C.2",
             "a batch's mean square",
             "regret",
             "E|g_R|^2 <= T_batch (L D n/zeta)^2 + T_batch^2 L^2",
-            plan="BanditFW",
         ),
         Result(
             "Lemma C.3",
             "noise and delay",
             "regret",
             "|x^_R - grad w*(-eta s_(R-2))| <= eta (ceil(log T) mu + kappa)",
-            plan="BanditFW",
         ),
         Result(
             "Lemma C.4",
             "accuracy of conditional gradient",
             "rate",
             "|x - x*| <= 20^(1/2) D/k^(1/2) after k iterations",
-            plan="BanditFW",
         ),
         Result(
             "Corollary C.5",
             "error of the map",
             "regret",
             "E|x^_R - x~_R| <= eta (ceil(log T) mu + kappa) + 20^(1/2) D/T_batch^(1/2)",
-            plan="BanditFW",
         ),
         Result(
             "Appendix D",
@@ -294,7 +282,6 @@ PAPER = Paper(
             "regret",
             "f'(x) = f((1 - zeta/r) x) adds T zeta L D/r <= T^(3/4) n^(1/2) L D^2/r",
             plan="BanditFW",
-            choose={"result": "Appendix D"},
         ),
     ),
     errata=(

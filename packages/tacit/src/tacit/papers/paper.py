@@ -18,6 +18,16 @@ EntryKind = Literal["still", "printed", "repaired", "calibrated", "rival"]
 RANKS = {1: "breaks privacy", 2: "breaks the rate", 3: "constant or typo"}
 
 
+def algorithm_named(name: str | type) -> Any:
+    """Return an algorithm, or a running sum, by its name; a class is returned as it is."""
+    if isinstance(name, type):
+        return name
+    found = getattr(algorithms, name, None) or getattr(running_sums, name, None)
+    if found is None:
+        raise InvalidInput(f"tacit.algorithms has no {name!r}.")
+    return found
+
+
 @dataclass(frozen=True)
 class Result:
     """One numbered result of a paper.
@@ -46,8 +56,7 @@ class Result:
     @property
     def runs(self) -> Any:
         """The class that runs it (None: nothing runs)."""
-        home = algorithms if hasattr(algorithms, self.plan) else running_sums
-        return getattr(home, self.plan) if self.plan else None
+        return algorithm_named(self.plan) if self.plan else None
 
 
 @dataclass(frozen=True)

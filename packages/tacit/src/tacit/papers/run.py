@@ -9,9 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tacit import algorithms
-from tacit.errors import InvalidInput, TacitError
-from tacit.papers.paper import Entry, Paper, Stream
+from tacit.errors import TacitError
+from tacit.papers.paper import Entry, Paper, Stream, algorithm_named
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
@@ -165,9 +164,7 @@ def run_entry(
 
 def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     """Return the plan of a row, with printed or with calibrated parameters."""
-    algorithm: type[Plan] | None = entry.plan if isinstance(entry.plan, type) else getattr(algorithms, entry.plan, None)
-    if algorithm is None:
-        raise InvalidInput(f"tacit.algorithms has no {entry.plan!r}.")
+    algorithm: type[Plan] = algorithm_named(entry.plan)
     target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
     given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
     if entry.kind == "still":

@@ -107,6 +107,7 @@ class BanditFW(RunningSumPlan):
     printed_results: ClassVar[tuple[str, ...]] = (
         "Theorem 1.1",
         "Algorithm 1",
+        "Lemma 3.1",
         "Lemma 5.1",
         "Lemma 5.2",
         "Lemma 5.4",
@@ -274,6 +275,12 @@ class BanditFW(RunningSumPlan):
             raise InvalidInput(f"The 'delta' parameter of {owner} must be above 0 for {result}: its noise is Gaussian.")
         rounds = long_enough(problem.horizon or 0)
         values = printed_values(problem, rounds, asked)
+        if result == "Lemma 3.1":
+            domain = problem.domain
+            norm = sqrt((2 if laplace else 1) * domain.hull_dimension) * values["scale"]
+            values["order"] = printed_formulas.lemma_3_1(
+                domain.hull_dimension, rounds, domain.diameter, problem.lipschitz, norm
+            )
         if not values["zeta"] < reach(problem):
             raise too_short(problem, rounds, values["zeta"], paper_enough(problem))
         steps = batches_of(rounds)[0] - 1 - DELAY
@@ -288,7 +295,7 @@ class BanditFW(RunningSumPlan):
             asked.epsilon,
             asked.delta,
             reading="" if uphill else "line 14 with a plus",
-            order=PRINTED_ORDERS["laplace" if laplace else "gaussian"],
+            order=PRINTED_ORDERS["any" if result == "Lemma 3.1" else mechanism.noise],
             evidence=printed_evidence(problem, asked),
             differs=printed_differences(plan),
             values=values,
@@ -424,6 +431,7 @@ def long_enough(rounds: int) -> int:
 NOISE_OF_RESULT = {"Lemma 5.1": "laplace", "Lemma 5.2": "laplace", "Lemma 5.4": "gaussian", "Lemma 5.5": "gaussian"}
 """The noise of results that name one; the others take Laplace noise for delta = 0 and Gaussian noise else."""
 PRINTED_ORDERS = {
+    "any": "T^(3/4) n^(1/2) L D + T^(1/4) D mu ln T, mu the root mean square of a noise",
     "laplace": "T^(3/4) n^(1/2) L D + T^(3/4) n^(3/2) L D ln^2 T/epsilon",
     "gaussian": (
         "T^(3/4) n^(1/2) L D + T^(1/2) n L D ln^2 T ln(T/delta) ln((n+T)/delta)/epsilon"
