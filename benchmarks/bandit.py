@@ -24,14 +24,17 @@ def measure() -> dict[str, float]:
         name = f"n={n} T={rounds:.0e} regret"
         results[name] = regret(n, rounds)
         results[f"{name}, pure"] = regret(n, rounds, delta=0.0)
-        results[f"{name}, printed noise"] = regret(n, rounds, calibration="paper")
+        results[f"{name}, printed noise"] = regret(n, rounds, printed=True)
     return results
 
 
-def play(n: int, rounds: int, seed: int, delta: float = 1e-6, **options: str) -> tuple[float, float]:
+def play(n: int, rounds: int, seed: int, delta: float = 1e-6, printed: bool = False) -> tuple[float, float]:
     """One run on the moving target: regret per round and seconds."""
     world = MovingTarget(Ball(dim=n, radius=0.5), rounds)
-    plan = BanditFW.calibrate(world.problem, epsilon=1.0, delta=delta, **options)
+    if printed:
+        plan = BanditFW.as_printed(world.problem, epsilon=1.0, delta=delta, line_14="plus")
+    else:
+        plan = BanditFW.calibrate(world.problem, epsilon=1.0, delta=delta)
     source = Randomness.replayable(seed)
     opponent = world.start(source.stream("world"))
     learner = plan.start(source)
@@ -41,9 +44,9 @@ def play(n: int, rounds: int, seed: int, delta: float = 1e-6, **options: str) ->
     return opponent.regret / rounds, elapsed
 
 
-def regret(n: int, rounds: int, delta: float = 1e-6, **options: str) -> float:
+def regret(n: int, rounds: int, delta: float = 1e-6, printed: bool = False) -> float:
     """Mean regret per round over the seeds."""
-    return sum(play(n, rounds, seed, delta, **options)[0] for seed in range(SEEDS)) / SEEDS
+    return sum(play(n, rounds, seed, delta, printed)[0] for seed in range(SEEDS)) / SEEDS
 
 
 def seconds(n: int, rounds: int) -> float:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import tacit
-from tacit import algorithms, papers
+from tacit import papers
 from tacit.errors import TacitError
-from tacit.papers.paper import RANKS, Paper, Result
+from tacit.noise.running_sums import RunningSum
+from tacit.papers.paper import RANKS, Paper, Result, algorithm_named
 from tacit.papers.run import PaperRun
 from tacit.papers.table import json_table, markdown_table
 from tacit.runtime.plan import Plan
@@ -62,11 +63,12 @@ def write(name: str) -> None:
 def digest(name: str) -> str:
     """Return the digest of the sources behind a page: the paper, its printed formulas and its algorithms."""
     paper: Paper = getattr(papers, name).PAPER
-    plans = {entry.plan for entry in paper.entries} | {result.plan for result in paper.results if result.plan}
+    plans = {algorithm_named(entry.plan) for entry in paper.entries}
+    plans |= {result.runs for result in paper.results if result.plan}
     package = ROOT / "packages" / "tacit" / "src" / "tacit"
     files = {package / "papers" / f"{name}.py", package / "papers" / "run.py", package / "papers" / "row.py"}
     files |= {package / "printed" / f"{name}.py"}
-    files |= {Path(inspect.getfile(getattr(algorithms, plan))) for plan in plans}
+    files |= {Path(inspect.getfile(plan)) for plan in plans}
     together = hashlib.sha256()
     for file in sorted(files):
         together.update(file.relative_to(package).as_posix().encode())
@@ -143,7 +145,9 @@ def results_of(paper: Paper) -> list[str]:
 
 def run_of(paper: Paper, result: Result) -> list[str]:
     """Return the line of Python that runs a result, and what became of it."""
-    algorithm: type[Plan] = getattr(algorithms, result.plan)
+    algorithm = result.runs
+    if not issubclass(algorithm, Plan):
+        return part_of(result)
     refusal = ""
     for stream in paper.streams:
         problem = stream.problem(paper.horizon, paper.dimension)
@@ -163,6 +167,20 @@ def run_of(paper: Paper, result: Result) -> list[str]:
             said += f" Differs from the print: {'; '.join(printed.differs)}."
         return [f"```py\n{result.plan}.as_printed(problem, {arguments})\n```", said]
     return [f"At this size it cannot run: {refusal}" if refusal else ""]
+
+
+def part_of(result: Result) -> list[str]:
+    """Return the call that runs a part of an algorithm, such as a running sum, and what became of it."""
+    arguments = ", ".join(f"{name}={value!r}" for name, value in result.choose.items())
+    if not issubclass(result.runs, RunningSum):
+        return [f"```py\n{result.plan}.as_printed({arguments}, ...)\n```"]
+    made = result.runs.as_printed(epsilon=EPSILON, delta=DELTA, **result.choose)
+    asked = f"epsilon={EPSILON}, delta={DELTA}"
+    said = f"*{made.status}*: {made.printed.promise(made.curve)}. Differs from the print: "
+    return [
+        f"```py\n{result.plan}.as_printed({arguments}, {asked})\n```",
+        f"{said}{'; '.join(made.printed.differs)}.",
+    ]
 
 
 def errata_of(paper: Paper) -> list[str]:

@@ -102,7 +102,7 @@ def _entries(values: Any) -> str:
     return f"({inside},)" if len(values) == 1 else f"({inside})"
 
 
-LATER = ("printed",)
+LATER = ("printed", "uphill")
 """Fields that plans of 0.3 did not have; in plans of the reference they have their default."""
 
 

@@ -82,7 +82,7 @@ def test_a_margin_lowers_the_certificate_and_the_horizon_that_is_needed():
     assert plan.shrink == 0.0
     assert "1 beyond it" in str(plan.regret_bound)
     wide = Bandit(domain=Ball(2, 0.5), horizon=100, margin=1.0)
-    assert BanditFW.calibrate(wide, **TARGET, calibration="paper").shrink == 0.0
+    assert BanditFW.as_printed(wide, **TARGET).shrink == 0.0
 
 
 def test_a_margin_that_does_not_pay_is_not_used():

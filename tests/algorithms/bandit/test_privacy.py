@@ -9,7 +9,7 @@ import pytest
 from tacit.algorithms.bandit import BanditFW
 from tacit.algorithms.bandit.bandit_fw import BanditFWLearner
 from tacit.domains import Ball, Birkhoff, Simplex
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Bandit
 
@@ -140,36 +140,49 @@ def test_values_of_the_last_batches_change_no_point():
     np.testing.assert_array_equal(points(0.0), points(1.0))
 
 
+def printed(domain=DOMAINS[0], horizon=10_000, delta=1e-6, value_range=(0.0, 1.0), **options):
+    problem = Bandit(domain=domain, horizon=horizon, value_range=value_range)
+    return BanditFW.as_printed(problem, epsilon=1.0, delta=delta, **options)
+
+
 class TestPrintedNoise:
     def test_the_scales_are_those_of_the_lemmas(self):
-        plan = planned(horizon=10_000, calibration="paper", delta=0.0)
+        plan = printed(delta=0.0)
         assert plan.scale == pytest.approx(100 * 2 * math.log(1e4), rel=1e-4)
-        plan = planned(horizon=10_000, calibration="paper")
+        plan = printed()
         tail = math.log(10_002 / 1e-6)
-        printed = 10 * math.sqrt(2) * math.log(1e4) * math.log(1e10) * (tail + math.sqrt(51 * tail))
-        assert printed <= plan.scale <= printed * (1 + 1e-4)  # on a lattice that is coarse at so little privacy
+        scale = 10 * math.sqrt(2) * math.log(1e4) * math.log(1e10) * (tail + math.sqrt(51 * tail))
+        assert scale <= plan.scale <= scale * (1 + 1e-4)  # on a lattice that is coarse at so little privacy
         assert (plan.zeta, plan.eta) == pytest.approx((math.sqrt(2) / 10, 1 / (math.sqrt(2) * 1000)))
 
     @pytest.mark.parametrize(("delta", "factor"), [(0.0, 40), (1e-6, 1000)])
     def test_it_is_much_larger_than_needed_and_says_what_it_gives(self, delta, factor):
-        printed = planned(horizon=100_000, calibration="paper", delta=delta)
-        needed = replace(planned(horizon=100_000, delta=delta), zeta=printed.zeta, eta=printed.eta)
-        worst = [float(p.mechanism.standard_deviations(p.scale).max()) for p in (printed, needed)]
+        paper = printed(horizon=100_000, delta=delta, line_14="plus")
+        needed = replace(planned(horizon=100_000, delta=delta), zeta=paper.zeta, eta=paper.eta)
+        worst = [float(p.mechanism.standard_deviations(p.scale).max()) for p in (paper, needed)]
         assert worst[0] > factor * worst[1]
-        assert printed.privacy < needed.privacy / 10
-        assert printed.guarantee.epsilon() < 0.1
-        assert printed.vacuous
+        assert paper.privacy < needed.privacy / 10
+        assert paper.guarantee.epsilon() < 0.1
+        assert paper.vacuous
 
-    def test_where_it_does_not_suffice_it_is_refused(self):
-        with pytest.raises(PrivacyError, match="does not give epsilon=1 here"):
-            planned(calibration="paper", value_range=(0.0, 1e6))
+    def test_where_it_does_not_suffice_it_starts_for_simulations_only(self):
+        plan = printed(value_range=(0.0, 1e6), delta=0.0)
+        assert plan.printed_status == "exceeded"
+        assert any("beyond the printed" in line for line in plan.printed.evidence)
+        with pytest.raises(PrivacyError, match="for simulations: asked epsilon=1, proved"):
+            plan.start()
+        plan.start(Randomness.replayable(1))
+
+    def test_the_old_spelling_names_the_new_one(self):
+        with pytest.raises(InvalidInput, match=r"use BanditFW\.as_printed"):
+            planned(calibration="paper")
 
     def test_a_short_horizon_names_one_that_is_enough(self):
         simplex = Simplex(3)
         with pytest.raises(
             PrivacyError, match=r"T=100 rounds needs a smoothing radius of 0.632.*T=577 would be enough"
         ):
-            planned(simplex, horizon=100, calibration="paper")
-        assert planned(simplex, horizon=577, calibration="paper").zeta < simplex.inner_radius
+            printed(simplex, horizon=100)
+        assert printed(simplex, horizon=577).zeta < simplex.inner_radius
         with pytest.raises(PrivacyError, match="would be enough"):
-            planned(simplex, horizon=575, calibration="paper")
+            printed(simplex, horizon=575)

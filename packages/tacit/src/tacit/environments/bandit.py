@@ -8,7 +8,7 @@ needed to find the best fixed point in hindsight, and so knows the regret at any
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,6 +35,7 @@ from tacit.validation import (
 )
 
 _BLOCK = 1 << 14  # targets drawn at once
+_KEPT = 1 << 18  # so many coordinates of targets are kept while the best point is searched; more are drawn again
 _NEAR = 1e-12  # the distance has a kink at its target: nearer than this its slope counts as that of this distance
 
 TOWN: tuple[Edge, ...] = (
@@ -140,18 +141,25 @@ class MovingTargetOpponent(Opponent):
         values: FloatArray = np.sqrt((offsets**2).sum(axis=1))
         return values
 
+    def _all_targets(self) -> Iterator[FloatArray]:
+        """Draw the targets that were met again, block by block."""
+        generator = deepcopy(self._again)
+        for first in range(0, self._round, _BLOCK):
+            yield self._targets(min(_BLOCK, self._round - first), generator)
+
     def best_value(self) -> float:
         """The geometric median's loss; it is in the hull of the targets, so no constraint is needed."""
         domain = self._domain
+        kept = list(self._all_targets()) if self._round * domain.dimension <= _KEPT else None
 
         def cost(coordinates: FloatArray) -> tuple[float, FloatArray]:
-            point, generator = domain.from_hull(coordinates), deepcopy(self._again)
+            point = domain.from_hull(coordinates)
             total, slope = 0.0, np.zeros(domain.dimension)
-            for first in range(0, self._round, _BLOCK):
-                offsets = point - self._targets(min(_BLOCK, self._round - first), generator)
-                lengths = np.maximum(np.sqrt((offsets**2).sum(axis=1)), _NEAR)
+            for targets in self._all_targets() if kept is None else kept:
+                offsets = point - targets
+                lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", offsets, offsets)), _NEAR)
                 total += float(lengths.sum())
-                slope += (offsets / lengths[:, None]).sum(axis=0)
+                slope += (1 / lengths) @ offsets
             scale = max(1, self._round)
             return total / scale, domain.restrict(slope) / scale
 

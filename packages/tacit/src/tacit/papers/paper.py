@@ -6,13 +6,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tacit import algorithms
 from tacit.environments.environment import Environment
 from tacit.errors import InvalidInput
+from tacit.noise import running_sums
 from tacit.problems import Problem
+from tacit.runtime.plan import Plan
 
 ResultKind = Literal["algorithm", "regret", "privacy", "switches", "rate", "lower bound"]
-EntryKind = Literal["printed", "repaired", "calibrated", "rival"]
+EntryKind = Literal["still", "printed", "repaired", "calibrated", "rival"]
 RANKS = {1: "breaks privacy", 2: "breaks the rate", 3: "constant or typo"}
+
+
+def algorithm_named(name: str | type) -> Any:
+    """Return an algorithm, or a running sum, by its name; a class is returned as it is."""
+    if isinstance(name, type):
+        return name
+    found = getattr(algorithms, name, None) or getattr(running_sums, name, None)
+    if found is None:
+        raise InvalidInput(f"tacit.algorithms has no {name!r}.")
+    return found
 
 
 @dataclass(frozen=True)
@@ -24,7 +37,8 @@ class Result:
         name: what it is about, in a few words.
         kind: what it states.
         statement: the printed formula or sentence.
-        plan: name of the algorithm in `tacit.algorithms` that runs it (empty: nothing runs).
+        plan: name of the algorithm in `tacit.algorithms`, or of the running sum in `tacit.noise.running_sums`, that
+            runs it (empty: nothing runs).
         choose: arguments of `as_printed` beside the problem and the privacy.
         readings: choices where the print leaves a parameter open, by name.
         errata: names of errata that concern it.
@@ -39,6 +53,11 @@ class Result:
     readings: Mapping[str, str] = field(default_factory=dict)
     errata: tuple[str, ...] = ()
 
+    @property
+    def runs(self) -> Any:
+        """The class that runs it (None: nothing runs)."""
+        return algorithm_named(self.plan) if self.plan else None
+
 
 @dataclass(frozen=True)
 class Erratum:
@@ -48,7 +67,7 @@ class Erratum:
         name: the function in `errata/NAME.py`.
         where: the place in the paper.
         rank: 1 breaks privacy, 2 breaks the rate, 3 is a constant or a typo.
-        verdict: "false", "loose" or "incomplete".
+        verdict: one of `VERDICTS` in `errata/report.py`.
         line: what is wrong, in one line.
     """
 
@@ -79,17 +98,18 @@ class Entry:
     """A row of the table: an algorithm, and how its parameters are found.
 
     Attributes:
-        kind: "printed" and "repaired" run printed parameters, "calibrated" and "rival" run `calibrate`.
-        plan: name of the algorithm in `tacit.algorithms`.
+        kind: "printed" and "repaired" run printed parameters, "calibrated" and "rival" run `calibrate`; "still" is
+            another player that looks at nothing.
+        plan: name of the algorithm in `tacit.algorithms`, or a plan of the paper's own.
         stream: name of the stream.
         result: number of the result whose parameters are run.
-        choose: further arguments of `as_printed` or `calibrate`.
+        choose: further arguments of `as_printed` or `calibrate`; an epsilon or delta here goes before the run's.
         note: what a reader must know of the row.
         private: whether epsilon and delta are asked.
     """
 
     kind: EntryKind
-    plan: str
+    plan: str | type[Plan]
     stream: str
     result: str = ""
     choose: Mapping[str, Any] = field(default_factory=dict)

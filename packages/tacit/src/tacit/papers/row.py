@@ -92,8 +92,12 @@ class Row:
         mean = float(np.mean(final))
         low, high = (float(value) for value in np.percentile(final, BAND))
         printed = plan.printed
-        bound = float(plan.regret_bound)
+        bound = simulation.bound  # over these rounds, also where the plan's horizon is unknown
+        # A row whose promise has a smaller delta, such as 0, is held to that one.
+        delta = min(asked.delta, plan.guarantee.at_delta)
         said = [note] if note else []
+        if printed is not None and "order" in printed.values:
+            said.append(f"printed order {printed.values['order']:,.0f}")
         if isfinite(bound) and plan.vacuous:
             said.append("vacuous bound")
         if still is not None and mean >= still:
@@ -106,7 +110,7 @@ class Row:
             printed_regret=None if printed is None else printed.regret,
             regret_bound=bound,
             asked=asked.epsilon if plan.private else None,
-            epsilon=plan.guarantee.curve.epsilon(asked.delta),
+            epsilon=plan.guarantee.curve.epsilon(delta),
             status=plan.printed_status or ("kept" if plan.private else "not private"),
             mean=mean,
             low=low,

@@ -9,9 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from tacit import algorithms
-from tacit.errors import InvalidInput, TacitError
-from tacit.papers.paper import Entry, Paper, Stream
+from tacit.errors import TacitError
+from tacit.papers.paper import Entry, Paper, Stream, algorithm_named
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
@@ -158,20 +157,22 @@ def run_entry(
         return run_plan(plan, stream, settings, label=entry.kind, still=still, note=entry.note)
     except TacitError as error:
         asked = settings.epsilon if entry.private else None
-        row = Row(entry.kind, stream.name, entry.result, entry.plan, asked=asked, status="refused", note=str(error))
+        name = entry.plan if isinstance(entry.plan, str) else entry.plan.__name__
+        row = Row(entry.kind, stream.name, entry.result, name, asked=asked, status="refused", note=str(error))
         return row, None
 
 
 def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     """Return the plan of a row, with printed or with calibrated parameters."""
-    algorithm: type[Plan] | None = getattr(algorithms, entry.plan, None)
-    if algorithm is None:
-        raise InvalidInput(f"tacit.algorithms has no {entry.plan!r}.")
+    algorithm: type[Plan] = algorithm_named(entry.plan)
     target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
     given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
+    if entry.kind == "still":
+        return algorithm(problem, **given)
+    target |= given
     if entry.result:
-        return algorithm.as_printed(problem, result=entry.result, **target, **given)
-    return algorithm.calibrate(problem, **target, **given)
+        return algorithm.as_printed(problem, result=entry.result, **target)
+    return algorithm.calibrate(problem, **target)
 
 
 def run_plan(

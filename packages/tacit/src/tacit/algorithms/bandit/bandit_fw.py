@@ -6,10 +6,10 @@ mechanism releases running sums of batches, and Frank-Wolfe finds the leader of 
 optimisation only. The solve may run beside the next batch: a batch plays what was computed from the sums two before.
 
 What differs from the print:
-- Line 14 has the wrong sign: the leader minimises |x|^2/2 + <eta s, x>. As printed it runs uphill.
+- Line 14 has the wrong sign: the leader minimises |x|^2/2 + <eta s, x>. As printed it runs uphill (`uphill`).
 - Given the transcript, replacing one round's loss moves one batch's sum by at most n W/zeta, whatever the batch length:
   the print bounds the norm of the whole batch (Lemmas 5.1 and 5.4) and adds 50 (pure) to thousands of times (Gaussian)
-  the noise that is needed. `calibration="paper"` uses the printed scales on the papers' tree, without padding noise.
+  the noise that is needed. `BanditFW.as_printed` runs the printed parameters, noise and sign.
 - Values are clipped to their public range (or no noise suffices) and centred at a public baseline.
 - Points stay in the set by shrinking (Appendix D), except as far as the problem's losses are defined beyond it
   (`Bandit.margin`). Sets without interior are handled in their affine hull, of dimension n.
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, isqrt, log, sqrt
+from math import ceil, isqrt, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,8 +40,10 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree, best_gaussian
 from tacit.noise.running_sums.accumulators import SummedRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
+from tacit.printed import bandit as printed_formulas
 from tacit.problems import Bandit, Problem
 from tacit.runtime.on_sums import RunningSumPlan
+from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance, few_rounds
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
@@ -82,6 +84,7 @@ class BanditFW(RunningSumPlan):
             `calibrate(linear=True)` has a smaller certificate. `calibrate(linear=True, rate="practical")` takes half
             the smoothing radius and five times the learning rate of that one: this lowers the measured regret of losses
             that stay, and raises the certificate.
+        uphill: whether leaders minimise |x|^2/2 - <eta s, x>, the sign that line 14 prints; nothing is certified then.
 
     >>> from tacit.domains import Ball
     >>> problem = Bandit(domain=Ball(dim=2, radius=0.5), horizon=10_000)
@@ -100,6 +103,17 @@ class BanditFW(RunningSumPlan):
     privacy: float
     baseline: float | None = None
     linear: bool = False
+    uphill: bool = False
+    printed_results: ClassVar[tuple[str, ...]] = (
+        "Theorem 1.1",
+        "Algorithm 1",
+        "Lemma 3.1",
+        "Lemma 5.1",
+        "Lemma 5.2",
+        "Lemma 5.4",
+        "Lemma 5.5",
+        "Appendix D",
+    )
     _separates: ClassVar[bool] = False
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every point played (all noisy gradient sums and directions)"
@@ -115,12 +129,18 @@ class BanditFW(RunningSumPlan):
             )
         check_mechanism("BanditFW", self.mechanism, self.batches - 1 - DELAY)
         check_flag("BanditFW", "linear", self.linear)
+        check_flag("BanditFW", "uphill", self.uphill)
         low, high = self.problem.value_range
         baseline = (low + high) / 2 if self.baseline is None else self.baseline
         baseline = check_number(
             "BanditFW", "baseline", baseline, above=low, below=high, closed_low=True, closed_high=True
         )
         object.__setattr__(self, "baseline", baseline)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; the sign of line 14 only where it is the printed one."""
+        return {name: value for name, value in super().parameters.items() if name != "uphill" or value}
 
     @property
     def rounds(self) -> int:
@@ -170,6 +190,8 @@ class BanditFW(RunningSumPlan):
 
     @property
     def regret_bound(self) -> RegretBound:
+        if self.uphill:
+            return RegretBound(self.trivial_regret, "the most that anybody can lose: the leaders run uphill")
         return RegretBound(
             self.certified.regret(self.zeta, self.eta),
             "R^2/(2 eta) + (eta/2) N k^2 + B L (eta sum lag + (N-2) D/sqrt(2B)) + smoothing + rounds left over",
@@ -206,9 +228,14 @@ class BanditFW(RunningSumPlan):
         rate: str = "certified",
         calibration: str = "sensitivity",
     ) -> BanditFW:
+        if calibration == "paper":
+            raise InvalidInput(
+                "BanditFW.calibrate has no calibration='paper' any more: use BanditFW.as_printed(problem, epsilon=, "
+                "delta=, line_14='plus')."
+            )
         check_flag("calibrate", "linear", linear)
         check_choice("calibrate", "rate", rate, ("certified", "practical") if linear else ("certified",))
-        check_choice("calibrate", "calibration", calibration, ("sensitivity", "paper"))
+        check_choice("calibrate", "calibration", calibration, ("sensitivity",))
         if target.max_switches is not None:
             raise PrivacyError("BanditFW cannot promise a limit on switches: it explores in every round.")
         rounds = long_enough(problem.horizon or 0)
@@ -229,15 +256,51 @@ class BanditFW(RunningSumPlan):
             )
 
         plan = probe(rounds)
-        if calibration == "paper":
-            zeta, eta = paper_parameters(problem, rounds)
-            if not zeta < reach(problem):
-                raise too_short(problem, rounds, zeta, paper_enough(problem))
-            return _as_printed(replace(plan, zeta=zeta, eta=eta), target)
         zeta, eta = best_parameters(lambda horizon: probe(horizon).certified, rounds)
         if rate == "practical":
             zeta, eta = zeta * LINEAR_ZETA, eta * LINEAR_ETA
         return replace(plan, zeta=zeta, eta=eta)
+
+    @classmethod
+    def _as_printed(
+        cls, problem: Bandit, asked: Target, result: str, reading: str | None, *, line_14: str = "minus"
+    ) -> BanditFW:
+        owner = "BanditFW.as_printed"
+        check_choice(owner, "line_14", line_14, ("minus", "plus"))
+        check_choice(owner, "reading", reading, (None,))
+        laplace = asked.delta == 0 if result not in NOISE_OF_RESULT else NOISE_OF_RESULT[result] == "laplace"
+        if laplace:
+            asked = replace(asked, delta=0.0)
+        elif asked.delta == 0:
+            raise InvalidInput(f"The 'delta' parameter of {owner} must be above 0 for {result}: its noise is Gaussian.")
+        rounds = long_enough(problem.horizon or 0)
+        values = printed_values(problem, rounds, asked)
+        if result == "Lemma 3.1":
+            domain = problem.domain
+            norm = sqrt((2 if laplace else 1) * domain.hull_dimension) * values["scale"]
+            values["order"] = printed_formulas.lemma_3_1(
+                domain.hull_dimension, rounds, domain.diameter, problem.lipschitz, norm
+            )
+        if not values["zeta"] < reach(problem):
+            raise too_short(problem, rounds, values["zeta"], paper_enough(problem))
+        steps = batches_of(rounds)[0] - 1 - DELAY
+        mechanism: RunningSum = LaplaceTree(steps, 2) if laplace else Tree(steps)
+        uphill = line_14 == "minus"
+        plan = cls(problem, values["zeta"], values["eta"], mechanism, privacy=1.0, uphill=uphill, **asked.contract)
+        # The privacy that noise of the printed scale gives: the lattice adds that much noise, or a little more.
+        privacy = mechanism.scale(1.0, plan.sensitivity) / values["scale"] * ROUND_UP
+        printed = Printed(
+            "bandit",
+            result,
+            asked.epsilon,
+            asked.delta,
+            reading="" if uphill else "line 14 with a plus",
+            order=PRINTED_ORDERS["any" if result == "Lemma 3.1" else mechanism.noise],
+            evidence=printed_evidence(problem, asked),
+            differs=printed_differences(plan),
+            values=values,
+        )
+        return replace(plan, privacy=privacy, printed=printed)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an instance of eight batches at the plan's own privacy."""
@@ -306,7 +369,7 @@ class BanditFWLearner(BanditLearner):
             return max(0, self._round - 1)
 
     def _leader(self, slope: FloatArray) -> FloatArray:
-        solution = self._solver.minimize(slope)
+        solution = self._solver.minimize(-slope if self.plan.uphill else slope)
         self._calls += solution.oracle_calls
         return solution.point
 
@@ -365,19 +428,70 @@ def long_enough(rounds: int) -> int:
     return rounds
 
 
-def _as_printed(plan: BanditFW, target: Target) -> BanditFW:
-    """The plan with the printed noise on the papers' tree, at the privacy that this noise really gives."""
-    steps = plan.mechanism.steps
-    mechanism: RunningSum = LaplaceTree(steps, 2) if target.delta == 0 else Tree(steps)
-    plan = replace(plan, mechanism=mechanism)
-    scale = paper_scale(plan.problem, plan.rounds, target.epsilon, target.delta)
-    privacy = mechanism.scale(1.0, plan.sensitivity) / scale * ROUND_UP
-    if not privacy <= plan.privacy:  # what the target allows
-        raise PrivacyError(
-            f"The printed noise of scale {scale:.3g} does not give epsilon={target.epsilon:g} here: it assumes values "
-            f"of width at most L D and one round per person. Use calibration='sensitivity'."
+NOISE_OF_RESULT = {"Lemma 5.1": "laplace", "Lemma 5.2": "laplace", "Lemma 5.4": "gaussian", "Lemma 5.5": "gaussian"}
+"""The noise of results that name one; the others take Laplace noise for delta = 0 and Gaussian noise else."""
+PRINTED_ORDERS = {
+    "any": "T^(3/4) n^(1/2) L D + T^(1/4) D mu ln T, mu the root mean square of a noise",
+    "laplace": "T^(3/4) n^(1/2) L D + T^(3/4) n^(3/2) L D ln^2 T/epsilon",
+    "gaussian": (
+        "T^(3/4) n^(1/2) L D + T^(1/2) n L D ln^2 T ln(T/delta) ln((n+T)/delta)/epsilon"
+        " + T^(3/4) n^(1/2) L D ln^2 T ln(T/delta) ln((n+T)/delta)^(1/2)/epsilon"
+    ),
+}
+
+
+def printed_values(problem: Bandit, rounds: int, asked: Target) -> dict[str, float]:
+    """Return the printed parameters by name, with the scale of the noise and the order of the regret."""
+    n, diameter, lipschitz = problem.domain.hull_dimension, problem.domain.diameter, problem.lipschitz
+    values = printed_formulas.algorithm_1(n, rounds, diameter, lipschitz)
+    if asked.delta == 0:
+        scale = printed_formulas.lemma_5_1(n, rounds, lipschitz, asked.epsilon)
+        order = printed_formulas.lemma_5_2(n, rounds, diameter, lipschitz, asked.epsilon)
+    else:
+        scale = printed_formulas.lemma_5_4(n, rounds, lipschitz, asked.epsilon, asked.delta)
+        order = printed_formulas.lemma_5_5(n, rounds, diameter, lipschitz, asked.epsilon, asked.delta)
+    return {**values, "scale": scale, "order": order}
+
+
+def printed_evidence(problem: Bandit, asked: Target) -> tuple[str, ...]:
+    """Return what the status of printed parameters rests on, and printed preconditions that do not hold."""
+    lines = [
+        "the noise is counted as that of one replaced value, given the transcript; the printed proofs bound a batch",
+        "logarithms are natural",
+    ]
+    low, high = problem.value_range
+    bound = problem.lipschitz * problem.domain.diameter
+    if max(-low, high) > bound:
+        lines.append(f"the range of values reaches beyond the printed |f| <= L D = {bound:g}")
+    if asked.rounds_per_person > 1:
+        lines.append("the print protects one round of a person")
+    return tuple(lines)
+
+
+def printed_differences(plan: BanditFW) -> tuple[str, ...]:
+    """Return where the learner with printed parameters is not the printed one."""
+    low, high = plan.problem.value_range
+    rounds = plan.rounds
+    lines = [
+        "sums have the noise of their own nodes, without the padding of Algorithm 4",
+        f"the tree has T_round - 2 = {plan.mechanism.steps} sums: the last two change no point",
+        "noise is drawn on a lattice, of the printed scale or a little more",
+        f"values are clipped to [{low:g}, {high:g}] and taken from {plan._centre:g}",
+        "Frank-Wolfe stops at a duality gap of D^2/(2 T_batch), within D/(2 T_batch)^(1/2) of the leader",
+    ]
+    left_over = rounds - plan.batches * plan.batch_length
+    if plan.batches**2 != rounds:
+        lines.append(
+            f"T_round = {plan.batches} batches of T_batch = {plan.batch_length} rounds, rounded down"
+            + (f"; {left_over} rounds left over play the last leader" if left_over else "")
         )
-    return replace(plan, privacy=privacy)
+    if plan.shrink:
+        lines.append("points stay in the set: leaders are shrunk, directions are not (Appendix D shrinks both)")
+    if plan.problem.domain.hull_dimension < plan.problem.domain.dimension:
+        lines.append("n is the dimension of the set's affine hull")
+    if not plan.uphill:
+        lines.append("line 14 with a plus")
+    return tuple(lines)
 
 
 # Two batches play the centre before the first sum is used.
@@ -493,18 +607,9 @@ def gap_tolerance(problem: Bandit, rounds: int) -> float:
 
 def paper_parameters(problem: Bandit, rounds: int) -> tuple[float, float]:
     """The smoothing radius and learning rate of Algorithm 1: D sqrt(n)/T^(1/4) and D/(L sqrt(n) T^(3/4))."""
-    diameter, root = problem.domain.diameter, sqrt(problem.domain.hull_dimension)
-    return diameter * root / rounds**0.25, diameter / (problem.lipschitz * root * rounds**0.75)
-
-
-def paper_scale(problem: Bandit, rounds: int, epsilon: float, delta: float) -> float:
-    """The printed noise of a tree node: Lemma 5.1 (delta = 0) and Lemma 5.4."""
-    n, lipschitz = problem.domain.hull_dimension, problem.lipschitz
-    if delta == 0:
-        return sqrt(rounds) * n * lipschitz * log(rounds) / epsilon
-    tail = log((n + rounds) / delta)
-    norm = tail + sqrt((1 + sqrt(rounds) / n) * tail)
-    return sqrt(sqrt(rounds) * n) * lipschitz * log(rounds) * log(rounds / delta) / epsilon * norm
+    domain = problem.domain
+    values = printed_formulas.algorithm_1(domain.hull_dimension, rounds, domain.diameter, problem.lipschitz)
+    return values["zeta"], values["eta"]
 
 
 def best_parameters(make: Callable[[int], CertifiedRegret], rounds: int) -> tuple[float, float]:

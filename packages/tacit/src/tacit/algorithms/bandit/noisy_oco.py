@@ -18,17 +18,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from tacit.errors import InvalidInput, ProtocolError
+from tacit.printed import bandit as printed_formulas
+from tacit.runtime.printed import Printed
 from tacit.validation import (
     LARGEST,
     LARGEST_DIMENSION,
     MALFORMED,
     FloatArray,
+    check_choice,
     check_dimension,
     check_integer,
     check_positive,
     invalid,
     real_array,
 )
+
+RATES = {"line 1": printed_formulas.algorithm_2, "appendix B": printed_formulas.appendix_b_rate}
+"""Learning rates that the print has for Algorithm 2: that of its line 1 is smaller by the root of D_w, up to 2."""
 
 
 class Sums(Protocol):
@@ -90,11 +96,63 @@ class NoisyOCO:
         self._leader = leader
         self._sums = sums
         self._step = 0
+        self.printed: Printed | None = None
         first = np.zeros(size) if start is None else real_array("NoisyOCO", "start", start, (size,))
         if not np.isfinite(first).all():
             raise InvalidInput("The 'start' of NoisyOCO must have finite entries.")
         # The first 1 + delay points are the leader of nothing.
         self._next = [first.copy() for _ in range(1 + self._delay)]
+
+    @classmethod
+    def as_printed(
+        cls,
+        *,
+        steps: int,
+        dimension: int,
+        spread_root: float,
+        gradient_norm: float,
+        leader: Callable[[FloatArray], FloatArray],
+        sums: Sums,
+        map_error: float = 0.0,
+        reading: str | None = None,
+    ) -> NoisyOCO:
+        """Make Algorithm 2 with a printed learning rate; it promises no privacy but that of the sums.
+
+        Args:
+            steps: T.
+            dimension: dimension of points.
+            spread_root: D_w, the root of a bound on the mirror map.
+            gradient_norm: kappa, the root of a bound on the mean square of a gradient estimate.
+            leader: slope -> the minimiser of the mirror map plus <slope, x>.
+            sums: running sums of the gradient estimates.
+            map_error: gamma, a bound on the mean distance from the exact leader.
+            reading: "line 1" (default) or "appendix B": whose learning rate.
+        """
+        owner = "NoisyOCO.as_printed"
+        steps = check_integer(owner, "steps", steps)
+        check_positive(owner, "spread_root", spread_root)
+        check_positive(owner, "gradient_norm", gradient_norm)
+        chosen = check_choice(owner, "reading", reading or "line 1", tuple(RATES))
+        eta = RATES[chosen](steps, spread_root, gradient_norm)
+        made = cls(steps=steps, dimension=dimension, eta=eta, leader=leader, sums=sums)
+        made.printed = Printed(
+            "bandit",
+            "Algorithm 2",
+            reading=chosen,
+            order="T^(1/2) kappa D_w + T kappa gamma",
+            evidence=("no privacy is promised but that of the sums",),
+            differs=("line 5 adds to s_(t-1); the last vector is never added",),
+            values={
+                "eta": eta,
+                "order": printed_formulas.lemma_4_1(steps, spread_root, gradient_norm, map_error),
+            },
+        )
+        return made
+
+    @property
+    def eta(self) -> float:
+        """The learning rate."""
+        return self._eta
 
     @property
     def step(self) -> int:
