@@ -7,17 +7,15 @@ what each algorithm sees of a round.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import tacit
-from tacit.algorithms import CTRL, BanditFW, HedgeOnSums, L2P, LimitedUpdates
+from tacit.algorithms import CTRL, L2P, BanditFW, HedgeOnSums, LimitedUpdates
 from tacit.algorithms.bandit import Rounds
 from tacit.domains import Simplex
 from tacit.environments import BernoulliGap

@@ -15,8 +15,8 @@ from typing import Any
 
 import tacit
 from tacit import papers
+from tacit.algorithms.bandit.printed_tree import PrintedTree
 from tacit.errors import TacitError
-from tacit.noise.running_sums import RunningSum
 from tacit.papers.paper import RANKS, Paper, Result, algorithm_named
 from tacit.papers.run import PaperRun
 from tacit.papers.table import json_table, markdown_table
@@ -165,20 +165,21 @@ def run_of(paper: Paper, result: Result) -> list[str]:
         said = f"*{plan.printed_status}*: {printed.promise(plan.guarantee.curve)}."
         if printed.differs:
             said += f" Differs from the print: {'; '.join(printed.differs)}."
-        return [f"```py\n{result.plan}.as_printed(problem, {arguments})\n```", said]
+        return [f"```py\n{result.runs.__name__}.as_printed(problem, {arguments})\n```", said]
     return [f"At this size it cannot run: {refusal}" if refusal else ""]
 
 
 def part_of(result: Result) -> list[str]:
     """Return the call that runs a part of an algorithm, such as a running sum, and what became of it."""
     arguments = ", ".join(f"{name}={value!r}" for name, value in result.choose.items())
-    if not issubclass(result.runs, RunningSum):
-        return [f"```py\n{result.plan}.as_printed({arguments}, ...)\n```"]
-    made = result.runs.as_printed(epsilon=EPSILON, delta=DELTA, **result.choose)
-    asked = f"epsilon={EPSILON}, delta={DELTA}"
+    if result.runs is not PrintedTree:
+        return [f"```py\n{result.runs.__name__}.as_printed({arguments}, ...)\n```"]
+    given = {"epsilon": EPSILON, "delta": DELTA, **result.choose}
+    arguments = ", ".join(f"{name}={value!r}" for name, value in given.items())
+    made = PrintedTree.as_printed(**given)
     said = f"*{made.status}*: {made.printed.promise(made.curve)}. Differs from the print: "
     return [
-        f"```py\n{result.plan}.as_printed({arguments}, {asked})\n```",
+        f"```py\nPrintedTree.as_printed({arguments})\n```",
         f"{said}{'; '.join(made.printed.differs)}.",
     ]
 

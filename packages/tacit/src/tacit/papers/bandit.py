@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from tacit.algorithms.bandit.printed_tree import PrintedTree
 from tacit.domains import Ball
 from tacit.environments import MovingTarget
 from tacit.losses import QuadraticLoss
@@ -136,8 +137,8 @@ PAPER = Paper(
             "privacy",
             "all sums are (epsilon, 0)-private with Lap(Y_1 log T/epsilon) noise, and (epsilon, delta)-private with "
             "deviation (Y_2/epsilon) log T log(log T/delta)",
-            plan="LaplaceTree",
-            choose={"norm": 1.0, "length": 1024},
+            plan=PrintedTree,
+            choose={"norm": 1.0, "length": 1024, "delta": 0.0},
             readings=TREE_READINGS,
             errata=("theorem_2_3",),
         ),
@@ -226,7 +227,7 @@ PAPER = Paper(
             "TreeBasedAgg, initialisation",
             "algorithm",
             "a binary tree with T leaves, noise in every node; outputs the sum of ceil(log T) noises",
-            plan="Tree",
+            plan=PrintedTree,
             choose={"norm": 1.0, "length": 1024},
         ),
         Result(
@@ -234,7 +235,7 @@ PAPER = Paper(
             "TreeBasedAgg, a step",
             "algorithm",
             "adds ceil(log T) - count fresh noises to the sum of `count` nodes",
-            plan="Tree",
+            plan=PrintedTree,
             choose={"norm": 1.0, "length": 1024},
         ),
         Result(
@@ -242,7 +243,7 @@ PAPER = Paper(
             "PrivateSum",
             "algorithm",
             "adds the vector to all ancestors of its leaf; returns the nodes that make the sum",
-            plan="Tree",
+            plan=PrintedTree,
             choose={"norm": 1.0, "length": 1024},
             errata=("theorem_2_3",),
         ),

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from tacit import algorithms
 from tacit.environments.environment import Environment
 from tacit.errors import InvalidInput
-from tacit.noise import running_sums
 from tacit.problems import Problem
 from tacit.runtime.plan import Plan
 
@@ -19,10 +18,10 @@ RANKS = {1: "breaks privacy", 2: "breaks the rate", 3: "constant or typo"}
 
 
 def algorithm_named(name: str | type) -> Any:
-    """Return an algorithm, or a running sum, by its name; a class is returned as it is."""
+    """Return an algorithm by its name; a class is returned as it is."""
     if isinstance(name, type):
         return name
-    found = getattr(algorithms, name, None) or getattr(running_sums, name, None)
+    found = getattr(algorithms, name, None)
     if found is None:
         raise InvalidInput(f"tacit.algorithms has no {name!r}.")
     return found
@@ -37,8 +36,7 @@ class Result:
         name: what it is about, in a few words.
         kind: what it states.
         statement: the printed formula or sentence.
-        plan: name of the algorithm in `tacit.algorithms`, or of the running sum in `tacit.noise.running_sums`, that
-            runs it (empty: nothing runs).
+        plan: name of the algorithm in `tacit.algorithms` that runs it, or a class (empty: nothing runs).
         choose: arguments of `as_printed` beside the problem and the privacy.
         readings: choices where the print leaves a parameter open, by name.
         errata: names of errata that concern it.
@@ -48,7 +46,7 @@ class Result:
     name: str
     kind: ResultKind
     statement: str
-    plan: str = ""
+    plan: str | type = ""
     choose: Mapping[str, Any] = field(default_factory=dict)
     readings: Mapping[str, str] = field(default_factory=dict)
     errata: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """The tree of sums with the noise that Theorem 2.3 prints (TreeBasedAgg, Algorithms 3 to 5).
 
-`LaplaceTree.as_printed` and `Tree.as_printed` make it. Under replacement a vector of norm at most Y moves by 2 Y in
+Under replacement a vector of norm at most Y moves by 2 Y in
 each of the floor(log_2 T) + 1 nodes that it enters. The printed Laplace scale Y ln T/epsilon gives more than twice the
 epsilon that it promises; the printed Gaussian deviation has a factor ln(ln T/delta) to spare.
 """
@@ -13,9 +13,9 @@ from functools import cached_property
 from tacit.accounting.curves import ROUND_UP, Curve, Pure
 from tacit.accounting.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.accounting.rounding import IDEALIZED
-from tacit.errors import InvalidInput, PrivacyError
+from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import RunningSum
+from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import Accumulator, VectorRecords
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.printed import bandit as printed_formulas
@@ -38,8 +38,7 @@ class PrintedTree:
         relation: which data sets are neighbours.
         printed: what was asked, and what is known of it.
 
-    >>> from tacit.noise.running_sums import Tree
-    >>> tree = Tree.as_printed(1.0, 1024, epsilon=1.0, delta=1e-6)
+    >>> tree = PrintedTree.as_printed(1.0, 1024, epsilon=1.0, delta=1e-6)
     >>> tree.status, round(tree.guarantee.epsilon(1e-6), 2)
     ('kept', 0.23)
     """
@@ -50,6 +49,67 @@ class PrintedTree:
     scale: float
     relation: Relation
     printed: Printed
+
+    @classmethod
+    def as_printed(
+        cls,
+        norm: float,
+        length: int,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        reading: str | None = None,
+        dimension: int = 1,
+        relation: Relation | str = REPLACE,
+    ) -> PrintedTree:
+        """Make the tree of Theorem 2.3: Laplace noise for delta = 0, Gaussian noise else.
+
+        Args:
+            norm: Y_1 (Laplace) or Y_2 (Gaussian), the largest norm of a vector.
+            length: T, the number of vectors and of sums.
+            epsilon: what is asked of the printed formula.
+            delta: what is asked of it.
+            reading: base of the logarithm of T, one of `READINGS`.
+            dimension: number of coordinates.
+            relation: which data sets are neighbours.
+        """
+        owner = f"{cls.__name__}.as_printed"
+        check_positive(owner, "norm", norm)
+        check_integer(owner, "length", length, at_least=2)
+        check_dimension(owner, "dimension", dimension)
+        epsilon, delta = check_privacy(owner, epsilon, delta)
+        related = as_relation(owner, relation)
+        chosen = check_choice(owner, "reading", reading or next(iter(READINGS)), tuple(READINGS))
+        base = READINGS[chosen]
+        mechanism: RunningSum = Tree(length) if delta else LaplaceTree(length)
+        lower = 0.0
+        if mechanism.noise == "gaussian":
+            scale = printed_formulas.theorem_2_3_gaussian(length, norm, epsilon, delta, base)
+        else:
+            scale = printed_formulas.theorem_2_3_laplace(length, norm, epsilon, base)
+            lower = printed_formulas.theorem_2_3_lower_bound(length, related.sides * norm / scale, epsilon)
+        levels = printed_formulas.theorem_2_3_levels(length)
+        printed = Printed(
+            "bandit",
+            "Theorem 2.3",
+            epsilon,
+            delta,
+            reading=chosen,
+            lower_bound=lower,
+            evidence=(
+                f"a vector enters {mechanism.nodes} nodes and moves each by {related.sides:g} times its norm",
+                "the attack looks at the sums up to 1, 2, 4, ..., padding included",
+            ),
+            differs=(
+                f"sums have the noise of their own nodes, not of {levels} levels (line 3 of Algorithm 4)",
+                "the first output, which is noise alone, is left out",
+                "Gaussian noise is drawn on a lattice; vectors are shortened to the norm"
+                if mechanism.noise == "gaussian"
+                else "noise is drawn in float64, for simulations",
+            ),
+            values={"scale": scale, "levels": levels},
+        )
+        return cls(mechanism, norm, dimension, scale, related, printed)
 
     @property
     def sensitivity(self) -> float:
@@ -106,70 +166,3 @@ class PrintedTree:
             return self.mechanism.start_on(self.grid, source, "noise")
         noise = self.mechanism.noise_from(source.stream("noise"), self.dimension)
         return self.mechanism.start(self.dimension, self.scale, noise)
-
-
-def printed_tree(
-    tree: type[RunningSum],
-    norm: float,
-    length: int,
-    *,
-    epsilon: float,
-    delta: float = 0.0,
-    reading: str | None = None,
-    dimension: int = 1,
-    relation: Relation | str = REPLACE,
-) -> PrintedTree:
-    """Make the tree of Theorem 2.3.
-
-    Args:
-        tree: `LaplaceTree`, for (epsilon, 0), or `Tree`, for (epsilon, delta).
-        norm: Y_1 (Laplace) or Y_2 (Gaussian), the largest norm of a vector.
-        length: T, the number of vectors and of sums.
-        epsilon: what is asked of the printed formula.
-        delta: what is asked of it; 0 with Laplace noise.
-        reading: base of the logarithm of T, one of `READINGS`.
-        dimension: number of coordinates.
-        relation: which data sets are neighbours.
-    """
-    owner = f"{tree.__name__}.as_printed"
-    if tree.noise == "cube":
-        raise InvalidInput(f"No paper prints parameters of {tree.__name__}: use LaplaceTree or Tree.")
-    check_positive(owner, "norm", norm)
-    check_integer(owner, "length", length, at_least=2)
-    check_dimension(owner, "dimension", dimension)
-    epsilon, delta = check_privacy(owner, epsilon, delta)
-    related = as_relation(owner, relation)
-    chosen = check_choice(owner, "reading", reading or next(iter(READINGS)), tuple(READINGS))
-    base = READINGS[chosen]
-    mechanism = tree(length)
-    lower = 0.0
-    if mechanism.noise == "gaussian":
-        if delta == 0:
-            raise PrivacyError(f"{owner} needs delta above 0: Theorem 2.3 has Gaussian noise for delta > 0 only.")
-        scale = printed_formulas.theorem_2_3_gaussian(length, norm, epsilon, delta, base)
-    else:
-        delta = 0.0
-        scale = printed_formulas.theorem_2_3_laplace(length, norm, epsilon, base)
-        lower = printed_formulas.theorem_2_3_lower_bound(length, related.sides * norm / scale, epsilon)
-    levels = printed_formulas.theorem_2_3_levels(length)
-    printed = Printed(
-        "bandit",
-        "Theorem 2.3",
-        epsilon,
-        delta,
-        reading=chosen,
-        lower_bound=lower,
-        evidence=(
-            f"a vector enters {mechanism.nodes} nodes and moves each by {related.sides:g} times its norm",
-            "the attack looks at the sums up to 1, 2, 4, ..., padding included",
-        ),
-        differs=(
-            f"sums have the noise of their own nodes, not of {levels} levels (line 3 of Algorithm 4)",
-            "the first output, which is noise alone, is left out",
-            "Gaussian noise is drawn on a lattice; vectors are shortened to the norm"
-            if mechanism.noise == "gaussian"
-            else "noise is drawn in float64, for simulations",
-        ),
-        values={"scale": scale, "levels": levels},
-    )
-    return PrintedTree(mechanism, norm, dimension, scale, related, printed)

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -41,21 +40,6 @@ class NodeTree(RunningSum):
 
     steady: ClassVar[bool] = False
     base = 2
-
-    @classmethod
-    def as_printed(cls, norm: float, length: int, *, epsilon: float, delta: float = 0.0, **own: Any) -> Any:
-        """Make the tree with the noise of Theorem 2.3 of the paper `bandit`, whatever is proved of it.
-
-        Args:
-            norm: largest norm of a vector.
-            length: number of vectors.
-            epsilon: privacy that is asked of the printed formula.
-            delta: delta that is asked of it; 0 with Laplace noise.
-            own: `reading`, `dimension` and `relation` of `tacit.algorithms.bandit.printed_tree.printed_tree`.
-        """
-        # Loaded when it is used: what a paper prints stands above the noise.
-        made = import_module("tacit.algorithms.bandit.printed_tree").printed_tree
-        return made(cls, norm, length, epsilon=epsilon, delta=delta, **own)
 
     @property
     def nodes(self) -> int:
