@@ -7,7 +7,7 @@ from typing import Any
 
 from planted_bugs.catalogue import Control, around, planting
 from planted_bugs.tested import by_test
-from tacit.algorithms.bandit import bandit_fw, noisy_oco, printed_tree
+from tacit.algorithms.bandit import bandit_fw, noisy_oco
 from tacit.papers import run as papers_run
 from tacit.papers.row import Row
 from tacit.papers.still import StillLearner
@@ -107,10 +107,9 @@ def _epsilon_asked(honest: Any, *given: Any, **settings: Any) -> Row:
     return Row(**(vars(row) | {"epsilon": row.asked}))
 
 
-@around
-def _one_level_less(honest: Any, tree: Any, norm: float, length: int, **asked: Any) -> Any:
+def _one_level_less(honest: Any) -> Any:
     """The tree of T - 1 sums, which has a level less."""
-    return honest(tree, norm, length - 1, **asked)
+    return staticmethod(lambda norm, length, **asked: honest(norm, length - 1, **asked))
 
 
 @around
@@ -138,7 +137,7 @@ CONTROLS: tuple[Control, ...] = (
     printed("a printed row runs another plan", papers_run, "plan_of", _another_plan, rows, fast=False),
     printed("a row shows the epsilon that was asked", Row, "of", _epsilon_asked, rows,
             fast=False),
-    printed("a printed tree of a level less", printed_tree, "printed_tree", _one_level_less, trees),
+    printed("a printed tree of a level less", PrintedTree, "as_printed", _one_level_less, trees),
     printed("the still player plays a vertex", StillLearner, "run", _corner, still),
     printed("rate of Algorithm 2 mended", noisy_oco, "RATES",
             lambda honest: honest | {"line 1": lambda steps, spread, norm: spread / (norm * sqrt(steps))}, slow),
