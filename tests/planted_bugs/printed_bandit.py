@@ -8,6 +8,7 @@ from typing import Any
 from planted_bugs.catalogue import Control, around, planting
 from planted_bugs.tested import by_test
 from tacit.algorithms.bandit import bandit_fw, noisy_oco
+from tacit.algorithms.bandit.printed_tree import PrintedTree
 from tacit.papers import run as papers_run
 from tacit.papers.row import Row
 from tacit.papers.still import StillLearner
