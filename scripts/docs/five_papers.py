@@ -1,7 +1,7 @@
 """Draw the README's picture: algorithms of five papers on one stream, light and dark, to docs/images.
 
-`python -m scripts.docs.five_papers`. Four options for 100,000 rounds, one of them better by .3, without a shift; epsilon
-= 1 and delta = 1e-6. On the left regret of one run each, on the right excess risk of a model from records. The legend
+`python -m scripts.docs.five_papers`. Four options for 100,000 rounds, one of them better by .3, without a shift, at
+epsilon = 1 and delta = 1e-6. On the left regret of one run each, on the right excess risk of a model. The legend
 says what each algorithm sees of a round.
 """
 
