@@ -92,8 +92,11 @@ class Row:
         mean = float(np.mean(final))
         low, high = (float(value) for value in np.percentile(final, BAND))
         printed = plan.printed
-        bound = float(plan.regret_bound)
+        # Nothing is certified for a learner of a fixed expert against a sequence that switches.
+        bound = inf if simulation.switches_allowed else float(plan.regret_bound)
         said = [note] if note else []
+        if printed is not None and "order" in printed.values:
+            said.append(f"printed order {printed.values['order']:,.0f}")
         if isfinite(bound) and plan.vacuous:
             said.append("vacuous bound")
         if still is not None and mean >= still:

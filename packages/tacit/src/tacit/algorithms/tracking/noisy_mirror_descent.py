@@ -189,7 +189,8 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         rate = values["eta"] if eta is None else check_positive(owner, "eta", eta)
         order = tracking.theorem_5_2_order(problem.n, rounds, switches, asked.epsilon)
         upper = tracking.theorem_c_2_regret(problem.n, rounds, switches, asked.epsilon, rate)
-        leak, shown = printed_leak(problem, asked, rate, values["scale"] * noise)
+        scale = values["scale"] * noise
+        leak, shown = printed_leak(problem, asked, rate, scale)
         louder = () if noise == 1 else (f"the noise is {noise:g} times the printed one",)
         printed = Printed(
             "tracking",
@@ -197,16 +198,22 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
             asked.epsilon,
             asked.delta,
             regret=upper if result == "Theorem C.2" else None,
-            order=f"{order:,.0f} = sqrt(S T) ln(NT)^1.5/epsilon + S ln(NT)/epsilon" if result == "Theorem 5.2" else "",
+            order="sqrt(S T) ln(NT)^1.5/epsilon + S ln(NT)/epsilon" if result == "Theorem 5.2" else "",
             lower_bound=leak,
             evidence=(
                 f"one replaced loss moves all {problem.n} coordinates by up to 1, and the noise is printed for one",
+                *(("the theorem is for epsilon below 1",) if asked.epsilon >= 1 and result == "Theorem 5.2" else ()),
                 *shown,
             ),
             differs=("losses and noise are whole numbers of steps of at most 2^-24, drawn exactly", *louder),
-            values={**values, "eta": rate, "scale": values["scale"] * noise},
+            values={
+                **values,
+                "eta": rate,
+                "scale": scale,
+                **({"order": order} if result == "Theorem 5.2" else {}),
+            },
         )
-        return cls(problem, rate, values["scale"] * noise, "laplace", printed=printed, **{**asked.contract, "delta": 0.0})
+        return cls(problem, rate, scale, "laplace", printed=printed, **{**asked.contract, "delta": 0.0})
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         return self._shortened(batch=min(2, self.batch))

@@ -266,7 +266,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
             result,
             asked.epsilon,
             asked.delta,
-            order=f"{order:,.0f} = sqrt(S T ln(NT)) + S ln(NT) ln(T)/epsilon" if result == "Theorem 3.2" else "",
+            order="sqrt(S T ln(NT)) + S ln(NT) ln(T)/epsilon" if result == "Theorem 3.2" else "",
             evidence=(
                 "one replaced loss moves the regret of a window by 2, and the test is printed for 1",
                 f"composition over the round of a restart, which two epochs use: {spent:g} epsilon at the printed noise",
@@ -278,7 +278,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
                 LATTICE_OF_SELECTIONS,
                 *louder,
             ),
-            values={**values, **scales},
+            values={**values, **scales, **({"order": order} if result == "Theorem 3.2" else {})},
         )
         # The printed noise is for one replaced round; shares are those of selections, threshold, and tests (twice).
         width = asked.relation.sides * asked.rounds_per_person
