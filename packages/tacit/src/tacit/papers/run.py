@@ -211,9 +211,7 @@ def run_plan(
     environment = stream.environment(plan.problem if compared is None else compared, settings.horizon)
     switches = compared.switches if isinstance(compared, Experts) else None
     before = time.process_time()
-    simulation = simulate(
-        plan, environment, runs=settings.runs, seed=settings.seed, switches=switches, progress=False
-    )
+    simulation = simulate(plan, environment, runs=settings.runs, seed=settings.seed, switches=switches, progress=False)
     seconds = (time.process_time() - before) / settings.runs
     row = Row.of(simulation, label=label, stream=stream.name, asked=settings, seconds=seconds, still=still, note=note)
     return row, simulation

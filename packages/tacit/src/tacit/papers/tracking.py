@@ -77,7 +77,7 @@ FINGERPRINT = Stream(
 def sure_note(plan: LimitedUpdates) -> str:
     """Return what is certified with the probability of the printed bound, which ours states in expectation."""
     ours = float(plan.window_regret(plan.rounds, confidence=1 - FAILURE))
-    return f"printed for a probability of {1 - FAILURE:g}, bound in expectation; {ours:,.0f} is certified for that probability"
+    return f"printed for probability {1 - FAILURE:g}, bound in expectation; certified for that probability {ours:,.0f}"
 
 
 def times_experts(plan: NoisyMirrorDescent) -> str:
@@ -90,7 +90,9 @@ def floor_note(plan: Plan) -> str:
     printed = plan.printed
     epsilon = plan.guarantee.epsilon() if printed is None or printed.epsilon is None else printed.epsilon
     order = theorem_5_1_order(plan.rounds, plan.problem.switches, epsilon)  # type: ignore[attr-defined]
-    return f"Theorem 5.1 at epsilon={epsilon:.3g}: every private learner has regret of the order of {order:,.3g} at least"
+    return (
+        f"Theorem 5.1 at epsilon={epsilon:.3g}: every private learner has regret of the order of {order:,.3g} at least"
+    )
 
 
 RESULTS = (
@@ -114,7 +116,7 @@ RESULTS = (
         "Lemma 2.4",
         "AboveThreshold",
         "privacy",
-        "An epsilon-DP test of T queries of sensitivity 1 against 0 is right up to alpha = 8 (ln T + ln(2/beta))/epsilon "
+        "An epsilon-DP test of T queries of sensitivity 1 against 0 is right up to 8 (ln T + ln(2/beta))/epsilon "
         "with probability 1 - beta.",
         errata=("algorithm_2_queries",),
     ),
@@ -122,8 +124,8 @@ RESULTS = (
         "Algorithm 1",
         "limited updates",
         "algorithm",
-        "At t = 2^l, l >= 1, take the least sum of losses of rounds t/2 to t - 1 after Lap(2/epsilon) on each, and play "
-        "it until 2t.",
+        "At t = 2^l, l >= 1, take the expert of least loss in rounds t/2 to t - 1 after Lap(2/epsilon) on each sum, "
+        "and play it until 2t.",
         plan="LimitedUpdates",
         errata=("order_of_play",),
     ),
@@ -402,7 +404,9 @@ descent on losses with Laplace noise has sqrt(ST)/epsilon up to logarithms (Algo
             choose={"thresholds": "certified"},
             note="thresholds='certified': false alarms are provably rare",
         ),
-        Entry("calibrated", "RestartOnShift", SHIFTING.name, note="thresholds='tuned': the bound holds up to S restarts"),
+        Entry(
+            "calibrated", "RestartOnShift", SHIFTING.name, note="thresholds='tuned': the bound holds up to S restarts"
+        ),
         Entry("rival", "RecentLeader", SHIFTING.name, note="ours"),
         Entry("rival", "TrackingOnSums", SHIFTING.name, note="ours"),
         Entry("rival", "LazyFixedShare", SHIFTING.name, note="ours: Section 4 made efficient"),

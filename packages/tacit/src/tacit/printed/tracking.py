@@ -5,7 +5,7 @@ Orders are the printed O() and Omega() with constant 1: they are no bounds.
 
 from __future__ import annotations
 
-from math import comb, exp, log, sqrt
+from math import comb, exp, log, pow, sqrt
 
 import numpy as np
 
@@ -86,13 +86,14 @@ def theorem_4_1_experts(n: int, rounds: int, switches: int) -> int:
 
 def proposition_4_2_order(n: int, rounds: int, epsilon: float, delta: float) -> float:
     """Return the order of Proposition 4.2, static regret."""
-    return sqrt(rounds * log(n)) + rounds ** (1 / 3) * log(rounds / delta) * log(n) / epsilon ** (2 / 3)
+    private = pow(rounds, 1 / 3) * log(rounds / delta) * log(n) / pow(epsilon, 2 / 3)
+    return sqrt(rounds * log(n)) + private
 
 
 def corollary_4_3_order(n: int, rounds: int, switches: int, epsilon: float, delta: float) -> float:
     """Return the order of Corollary 4.3."""
     spread = log(n * rounds)
-    private = switches * rounds ** (1 / 3) * log(rounds / delta) * spread / epsilon ** (2 / 3)
+    private = switches * pow(rounds, 1 / 3) * log(rounds / delta) * spread / pow(epsilon, 2 / 3)
     return sqrt(switches * rounds * spread) + private
 
 
@@ -118,7 +119,7 @@ def theorem_5_2(n: int, rounds: int, switches: int, epsilon: float) -> dict[str,
 def theorem_5_2_order(n: int, rounds: int, switches: int, epsilon: float) -> float:
     """Return the order of Theorem 5.2."""
     spread = log(n * rounds)
-    return sqrt(switches * rounds) * spread**1.5 / epsilon + switches * spread / epsilon
+    return sqrt(switches * rounds) * pow(spread, 1.5) / epsilon + switches * spread / epsilon
 
 
 def theorem_c_2_regret(n: int, rounds: int, switches: int, epsilon: float, eta: float) -> float:

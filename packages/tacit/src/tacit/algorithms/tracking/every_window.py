@@ -57,8 +57,8 @@ class WindowTest:
         """Return the probability that some query at these levels is above, given the threshold's noise."""
         return -float(np.expm1(np.sum(self.log_below(levels, threshold))))
 
-    def log_below(self, levels: FloatArray, threshold: float) -> FloatArray:
-        """Return ln P[level + Lap <= threshold] for each level."""
+    def log_below(self, levels: FloatArray, threshold: float | FloatArray) -> FloatArray:
+        """Return ln P[level + Lap <= threshold] for each level, or for each threshold."""
         distance = (threshold - levels) / self.query_scale
         tail = np.exp(-np.abs(distance)) / 2
         return np.asarray(np.where(distance >= 0, np.log1p(-tail), np.log(tail)))
@@ -134,7 +134,7 @@ class EveryWindowLearner(LimitedUpdatesLearner):
         if self._words is None:
             return 1
         waiting = fractions(self._words[self._round - self._first :][: min(room, LOOK_AHEAD)])
-        ahead = np.arange(1, len(waiting) + 1) + float(self._local - self._seen)
+        ahead: FloatArray = np.arange(1, len(waiting) + 1, dtype=np.float64) + (self._local - self._seen)
         bound = self._test.fires_at_most(self._peak + ahead, self._seen + ahead, self._threshold)
         possible = np.flatnonzero(waiting < bound)
         return int(possible[0]) + 1 if len(possible) else max(1, len(waiting))

@@ -164,7 +164,7 @@ class LimitedUpdates(SelectionPlan):
         rounds = problem.horizon or 1
         scale = tracking.algorithm_1(asked.epsilon)["scale"]
         regret = tracking.theorem_3_1_regret(problem.n, rounds, asked.epsilon, failure, rounds)
-        evidence = ("report-noisy-min on disjoint windows (Lemma 2.3)",)
+        evidence: tuple[str, ...] = ("report-noisy-min on disjoint windows (Lemma 2.3)",)
         if result == "Theorem 3.1":
             evidence += (f"its bound is for the window of all {rounds} rounds, with probability {1 - failure:g}",)
             if problem.adversary != "stochastic" or problem.switches:

@@ -2,10 +2,10 @@
 
 Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 3, with enough noise and less regret. One round
 changes N coordinates by up to 1 each. The printed Lap(1/epsilon), which `NoisyMirrorDescent.as_printed` runs, does not
-keep its epsilon, and in small instances already the released experts show it. Under pure privacy noise shaped for the cube pays for the N coordinates once; Laplace noise
-must have scale N/epsilon (l1 sensitivity N), Gaussian noise standard deviation sqrt(N)/mu (l2 sensitivity sqrt(N)).
-One noise hides the sum of a batch of rounds. The printed proof for adaptive adversaries forgets that the comparator may
-follow the noise; the bound here pays for it.
+keep its epsilon, and in small instances already the released experts show it. Under pure privacy noise shaped for the
+cube pays for the N coordinates once; Laplace noise must have scale N/epsilon (l1 sensitivity N), Gaussian noise
+standard deviation sqrt(N)/mu (l2 sensitivity sqrt(N)). One noise hides the sum of a batch of rounds. The printed proof
+for adaptive adversaries forgets that the comparator may follow the noise; the bound here pays for it.
 
     w uniform;  each round: play a fresh J ~ w, observe l
     at the end of a batch, its losses being L in sum:  v = w e^{-eta (L + noise)};  w = max(floor, c v), sum 1

@@ -192,7 +192,9 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         if self.problem.n == 1:
             return RegretBound(0.0, "0: one expert", assumptions)
         if self.windows == ALL:
-            return RegretBound(float("inf"), "not certified: nothing is proved for the test of all windows", assumptions)
+            return RegretBound(
+                float("inf"), "not certified: nothing is proved for the test of all windows", assumptions
+            )
         pieces, condition = _pieces(self.problem.switches), ""
         formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units, P = 2S + 1"
         if self.margin < certified_margin(self.detector, self.slope) * (1 - 1e-9):
@@ -269,7 +271,7 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
             order="sqrt(S T ln(NT)) + S ln(NT) ln(T)/epsilon" if result == "Theorem 3.2" else "",
             evidence=(
                 "one replaced loss moves the regret of a window by 2, and the test is printed for 1",
-                f"composition over the round of a restart, which two epochs use: {spent:g} epsilon at the printed noise",
+                f"composition over the round of a restart, which two epochs use: {spent:g} epsilon as printed",
                 *independent_losses(problem),
             ),
             differs=(

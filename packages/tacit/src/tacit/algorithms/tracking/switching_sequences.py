@@ -90,26 +90,26 @@ class SwitchingSequences(TrackingPlan):
     Reference: Asi, Raman and Saha (2025), "Tracking the Best Expert Privately", https://arxiv.org/abs/2503.09889.
 
     Attributes:
-        learner: the black box, a plan for experts that are sequences.
+        box: the black box, a plan for experts that are sequences.
 
     >>> plan = SwitchingSequences.calibrate(Tracking(n=2, horizon=300, switches=1), epsilon=1.0, delta=1e-6)
-    >>> plan.learner.problem.n, round(float(plan.regret_bound))
-    (1202, 169)
+    >>> plan.box.problem.n, round(float(plan.regret_bound))
+    (1202, 172)
     """
 
-    learner: ExpertPlan
+    box: ExpertPlan
     printed_results: ClassVar[tuple[str, ...]] = ("Corollary 4.3", "Theorem 4.1")
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every decision"
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.learner, ExpertPlan):
-            raise invalid("SwitchingSequences", "learner", "a plan for experts", self.learner)
-        if self.learner.problem != box_problem(self.problem):
-            raise invalid("SwitchingSequences", "learner", f"for {box_problem(self.problem)!r}", self.learner.problem)
+        if not isinstance(self.box, ExpertPlan):
+            raise invalid("SwitchingSequences", "box", "a plan for experts", self.box)
+        if self.box.problem != box_problem(self.problem):
+            raise invalid("SwitchingSequences", "box", f"for {box_problem(self.problem)!r}", self.box.problem)
         for name in ("relation", "rounds_per_person", "separation", "delta", "numerics"):
-            if getattr(self, name) != getattr(self.learner, name):
-                raise invalid("SwitchingSequences", name, f"that of its learner, {getattr(self.learner, name)!r}",
+            if getattr(self, name) != getattr(self.box, name):
+                raise invalid("SwitchingSequences", name, f"that of its black box, {getattr(self.box, name)!r}",
                               getattr(self, name))  # fmt: skip
 
     @property
@@ -119,27 +119,27 @@ class SwitchingSequences(TrackingPlan):
 
     @property
     def curve(self) -> Curve:
-        return self.learner.curve
+        return self.box.curve
 
     @property
     def theorem(self) -> str:
-        return f"Theorem 4.1, post-processing of: {self.learner.theorem}"
+        return f"Theorem 4.1, post-processing of: {self.box.theorem}"
 
     @property
     def assumed(self) -> str:
-        return self.learner.assumed
+        return self.box.assumed
 
     @property
     def stated_numerics(self) -> str:
-        return self.learner.stated_numerics
+        return self.box.stated_numerics
 
     @property
     def certified_against(self) -> tuple[str, ...]:
-        return self.learner.certified_against
+        return self.box.certified_against
 
     @property
     def regret_bound(self) -> RegretBound:
-        bound = self.learner.regret_bound
+        bound = self.box.regret_bound
         return replace(bound, formula=f"{bound.formula}, N = {self.sequences.count} sequences")
 
     @property
@@ -147,15 +147,15 @@ class SwitchingSequences(TrackingPlan):
         return float(self.sequences.count)
 
     @classmethod
-    def _calibrate(cls, problem: Tracking, target: Target, *, learner: type[ExpertPlan] = L2P) -> SwitchingSequences:
+    def _calibrate(cls, problem: Tracking, target: Target, *, box: type[ExpertPlan] = L2P) -> SwitchingSequences:
         refuse_max_switches(cls.__name__, target, "sequences switch when the black box does not")
-        return cls.around(problem, learner.calibrate_for(box_problem(problem), target))
+        return cls.around(problem, box.calibrate_for(box_problem(problem), target))
 
     @classmethod
-    def around(cls, problem: Tracking, learner: Any, printed: Printed | None = None) -> SwitchingSequences:
+    def around(cls, problem: Tracking, box: Any, printed: Printed | None = None) -> SwitchingSequences:
         """Make the plan around a black box, whose contract it has."""
         names = ("relation", "rounds_per_person", "separation", "delta", "numerics")
-        return cls(problem, learner, printed=printed, **{name: getattr(learner, name) for name in names})
+        return cls(problem, box, printed=printed, **{name: getattr(box, name) for name in names})
 
     @classmethod
     def _as_printed(
@@ -165,24 +165,29 @@ class SwitchingSequences(TrackingPlan):
         result: str,
         reading: str | None,
         *,
-        learner: type[ExpertPlan] = L2P,
+        box: type[ExpertPlan] = L2P,
         box_result: str = "Theorem 3.10",
     ) -> SwitchingSequences:
         """Make the reduction; Theorem 4.1 leaves the black box open, Corollary 4.3 takes that of Proposition 4.2.
 
         `box_result`: the result of paper l2p whose parameters the black box of Corollary 4.3 has.
         """
-        box = box_problem(problem)
-        names = {"relation": asked.relation, "rounds_per_person": asked.rounds_per_person}
-        values = {"experts": float(box.n)}
-        evidence = [f"its {box.n:,} experts are those of the proof, of which some are the same sequence"]
+        inside = box_problem(problem)
+        values = {"experts": float(inside.n)}
+        evidence = [f"its {inside.n:,} experts are those of the proof, of which some are the same sequence"]
         if result == "Corollary 4.3":
             if asked.delta == 0:
                 raise PrivacyError("Corollary 4.3 has no pure form: ask for a delta above 0.")
-            if learner is not L2P:
-                raise invalid("SwitchingSequences.as_printed", "learner", "L2P for Corollary 4.3", learner)
+            if box is not L2P:
+                raise invalid("SwitchingSequences.as_printed", "box", "L2P for Corollary 4.3", box)
             inner: Any = L2P.as_printed(
-                box, epsilon=asked.epsilon, delta=asked.delta, result=box_result, reading=reading, **names
+                inside,
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                result=box_result,
+                reading=reading,
+                relation=asked.relation,
+                rounds_per_person=asked.rounds_per_person,
             )
             evidence += [f"black box as printed: {inner.printed.place}", *inner.printed.evidence]
             size = problem.n, problem.horizon or 1, problem.switches
@@ -193,7 +198,7 @@ class SwitchingSequences(TrackingPlan):
         else:
             if reading is not None:
                 raise invalid("SwitchingSequences.as_printed", "reading", "None for Theorem 4.1", reading)
-            inner = learner.calibrate_for(box, asked)
+            inner = box.calibrate_for(inside, asked)
             order, chosen, differs, no_proof = "that of the black box on (NT)^(2S) experts", "", (), ""
             if not problem.switches:
                 evidence.append("(NT)^(2S) is 1 without switches, and N experts are run")
@@ -214,8 +219,8 @@ class SwitchingSequences(TrackingPlan):
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts and two rounds: ten sequences, and one toss of the black box's coins."""
         small = replace(self.problem, n=2, horizon=2, switches=1, delay=0)
-        changes = {"batch": 1} if hasattr(self.learner, "batch") else {}
-        inner = replace(self.learner, problem=box_problem(small), **changes)
+        changes: dict[str, Any] = {"batch": 1} if hasattr(self.box, "batch") else {}
+        inner = replace(self.box, problem=box_problem(small), **changes)
         return (SmallInstance("enumeration", "own parameters, N=2, T=2", self.around(small, inner)),)
 
     def _learner(self, randomness: Randomness) -> SwitchingSequencesLearner:
@@ -231,7 +236,7 @@ class SwitchingSequencesLearner(ExpertLearner):
     def __init__(self, plan: SwitchingSequences, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._experts = plan.sequences.experts.T.copy()
-        self._inner: Any = plan.learner._learner(randomness.child("sequences"))
+        self._inner: Any = plan.box._learner(randomness.child("sequences"))
         self._action = int(self._experts[0, self._inner._action])
 
     def _absorb(self, losses: FloatArray) -> None:

@@ -34,12 +34,15 @@ class SelectionPlan(ExpertPlan):
 
     epsilon: float
     delta: float = field(default=0.0, kw_only=True)
-    stated_numerics: ClassVar[str] = EXACT
     certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     def _check_contract(self) -> None:
         super()._check_contract()
         check_positive(self.algorithm, "epsilon", self.epsilon)
+
+    @property
+    def stated_numerics(self) -> str:
+        return EXACT
 
     @cached_property
     def curve(self) -> Curve:
