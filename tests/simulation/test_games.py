@@ -64,7 +64,7 @@ def test_an_unknown_problem_is_refused():
 def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
     problems = {
         tacit.Experts: tacit.Experts(n=2, horizon=9),
-        tacit.Tracking: tacit.Tracking(n=2, horizon=9, switches=1),
+        tacit.Tracking: tacit.Tracking(n=12, horizon=9, switches=1),
         tacit.Lipschitz: tacit.Lipschitz(horizon=9, lipschitz=6.0),
         tacit.Bandit: tacit.Bandit(domain=tacit.domains.Ball(2, 0.5), horizon=9),
     }

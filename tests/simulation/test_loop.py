@@ -159,3 +159,69 @@ class TestMissing:
         result = simulate(plan, environment, runs=2, missing=0.3)
         assert 0.1 < result.missing.mean() / plan.horizon < 0.5
         assert np.isfinite(result.regret).all()
+
+
+THREE_ROUNDS = [[0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]
+
+
+def test_a_learner_of_a_fixed_expert_is_compared_with_the_best_sequence():
+    """Three rounds by hand: the best sequence (0, 0, 1) loses 0, the best fixed expert 1."""
+    plan = tacit.algorithms.LazyExperts(tacit.Experts(n=2, horizon=3), eta=0.1, force=0.1)
+    world = tacit.environments.Replay(np.array(THREE_ROUNDS))
+    static = tacit.simulate(plan, world, runs=4, progress=False)
+    dynamic = tacit.simulate(plan, world, runs=4, switches=1, progress=False)
+    paid = np.array(
+        [
+            np.cumsum(
+                np.array(THREE_ROUNDS)[
+                    np.arange(3), tacit.simulate(plan, world, runs=run + 1, progress=False).last["actions"]
+                ]
+            )
+            for run in range(4)
+        ]
+    )
+    assert paid[:, -1].min() < paid[:, -1].max(), "some runs differ"
+    np.testing.assert_array_equal(dynamic.regret, paid)
+    np.testing.assert_array_equal(dynamic.regret[:, -1], static.regret[:, -1] + 1)
+    assert dynamic.last["comparator"].tolist() == [0, 0, 1]
+    assert (static.switches_allowed, dynamic.switches_allowed) == (None, 1)
+    assert dynamic.bound == float("inf")
+    assert "for which nothing is certified" in dynamic.summary()
+    none = tacit.simulate(plan, world, runs=4, switches=0, progress=False)
+    np.testing.assert_array_equal(none.regret[:, -1], static.regret[:, -1])
+    assert none.bound == static.bound
+    assert "at most 0 switches, certified regret" in none.summary()
+
+
+def test_a_fixed_expert_on_a_stream_of_a_changing_world_by_name():
+    plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=4, horizon=300), epsilon=1.0, delta=1e-6)
+    found = tacit.simulate(plan, "shifting", runs=1, switches=2, progress=False)
+    assert type(found.environment).__name__ == "ShiftingBernoulli"
+    assert found.environment.changes == (100, 200)
+    for name in ("drifting", "penalising"):
+        assert tacit.simulate(plan, name, runs=1, switches=2, progress=False).regret.shape == (1, 256)
+
+
+@pytest.mark.parametrize("switches", [-1, 1.5, 300])
+def test_switches_that_are_none(switches):
+    plan = tacit.algorithms.LazyExperts.calibrate(tacit.Experts(n=4, horizon=300), epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidInput, match="switches"):
+        tacit.simulate(plan, "shifting", switches=switches)
+
+
+def test_only_learners_of_a_fixed_expert_take_switches():
+    problem = tacit.Tracking(n=4, horizon=300, switches=2)
+    plan = tacit.algorithms.LazyFixedShare.calibrate(problem, epsilon=1.0, delta=1e-6)
+    with pytest.raises(InvalidInput, match="has switches of its own"):
+        tacit.simulate(plan, "shifting", switches=3)
+
+
+def test_fingerprinting_by_name():
+    problem = tacit.Tracking(n=102, horizon=100, switches=1, adversary="adaptive")
+    plan = tacit.algorithms.NoisyMirrorDescent.calibrate(problem, epsilon=8.0, delta=0.0)
+    found = tacit.simulate(plan, "fingerprint", runs=1, progress=False)
+    assert type(found.environment).__name__ == "FingerprintPhases"
+    assert found.environment.switches == 1
+    few = tacit.Tracking(n=10, horizon=100, switches=1)
+    with pytest.raises(InvalidInput, match=r"n >= 2 T/\(S\+1\) \+ 2 = 102"):
+        tacit.simulate(tacit.algorithms.NoisyMirrorDescent.calibrate(few, epsilon=8.0, delta=0.0), "fingerprint")

@@ -22,6 +22,10 @@ ROUNDS, EXPERTS = 1500, 4
 PROBLEM = Tracking(n=EXPERTS, horizon=ROUNDS, switches=2)
 PLANS = {
     "limited updates": algorithms.LimitedUpdates(PROBLEM, epsilon=2.0),
+    "limited updates, laplace": algorithms.LimitedUpdates(PROBLEM, epsilon=2.0, selection="laplace"),
+    "restarts, all windows": algorithms.RestartOnShift(
+        PROBLEM, epsilon=4.0, interval=1, slope=0.5, margin=25.0, shares=(0.3, 0.3, 0.2), windows="all"
+    ),
     "restarts": algorithms.RestartOnShift(PROBLEM, epsilon=4.0, interval=9, slope=0.5, margin=4.0),
     "lazy, markov": algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, batch=2),
     "lazy, uniform": algorithms.LazyFixedShare(PROBLEM, eta=0.1, force=0.05, prior="uniform"),

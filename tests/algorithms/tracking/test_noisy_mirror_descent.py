@@ -48,9 +48,14 @@ def test_the_printed_noise_exceeds_its_epsilon_and_is_refused():
     ratio, error = printed_log_ratio(200_000)
     assert ratio == pytest.approx(0.607, abs=max(0.002, 5 * error))
     assert ratio - 6 * error > 0.5  # the promised epsilon
-    with pytest.raises(PrivacyError, match=r"N=3, T=6, S=2 and epsilon=0\.5 .* 0\.607"):
+    printed = NoisyMirrorDescent.as_printed(tracking(3, 6, 2), epsilon=0.5, delta=0.0)
+    assert printed.printed_status == "refuted"
+    assert "log ratio 0.61" in " ".join(printed.printed.evidence)
+    with pytest.raises(PrivacyError, match="for simulations"):
+        printed.start()
+    with pytest.raises(InvalidInput, match="as_printed"):
         NoisyMirrorDescent.calibrate(tracking(), epsilon=0.5, delta=0.0, noise="printed")
-    with pytest.raises(PrivacyError, match="not epsilon-private"):
+    with pytest.raises(InvalidInput, match="as_printed"):
         NoisyMirrorDescent(tracking(), eta=0.1, scale=2.0, noise="printed")
 
 

@@ -289,10 +289,11 @@ def test_refusals():
 
 
 def test_printed_thresholds_are_private_and_out_of_reach():
-    plan = RestartOnShift.calibrate(stochastic(10, 10_000, 2), epsilon=1.0, delta=0.0, thresholds="paper")
+    plan = RestartOnShift.as_printed(stochastic(10, 10_000, 2), epsilon=1.0, delta=0.0, noise=1.5)
     spread = np.log(10 * 1e4**2)
     assert plan.slope == pytest.approx(9 * np.sqrt(spread))
     assert plan.margin == pytest.approx(16 * spread * np.log(1e4) + 16 * (2 * np.log(1e4) + np.log(2e4)) + 1)
     assert plan.guarantee.epsilon(0.0) <= 1.0
+    assert plan.printed_status == "kept"
     # A window of 5,000 rounds, half of the horizon, with a gap of .9 in every one of them stays below.
     assert plan.margin + plan.slope * np.sqrt(5_000) > 0.9 * 5_000

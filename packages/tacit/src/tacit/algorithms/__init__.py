@@ -15,6 +15,7 @@ from tacit.algorithms.tracking import (
     NoisyMirrorDescent,
     RecentLeader,
     RestartOnShift,
+    SwitchingSequences,
     TrackingOnSums,
 )
 
@@ -49,5 +50,6 @@ __all__ = [
     "RestartOnShift",
     "Rounds",
     "ScheduledExperts",
+    "SwitchingSequences",
     "TrackingOnSums",
 ]

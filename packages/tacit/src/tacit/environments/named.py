@@ -17,7 +17,7 @@ from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.policies import NeedlePolicy, SkilledPolicies
-from tacit.environments.tracking import DriftingLosses, PenaliseHeld, ShiftingBernoulli
+from tacit.environments.tracking import DriftingLosses, FingerprintPhases, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
 from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Tracking
 from tacit.validation import check_choice, check_integer
@@ -54,6 +54,18 @@ def shifting(problem: Experts, horizon: int) -> ShiftingBernoulli:
     """As many shifts as the comparator may follow, evenly spaced."""
     changes = np.linspace(0, horizon, problem.switches + 2)[1:-1].astype(int)
     return ShiftingBernoulli(problem.n, horizon, tuple(int(t) for t in np.unique(changes[changes > 0])))
+
+
+def fingerprinting(problem: Experts, horizon: int) -> FingerprintPhases:
+    """Make the adversary of the lower bound for adaptive adversaries, one phase more than the comparator switches."""
+    switches = min(problem.switches, horizon - 1)
+    least = 2 * -(-horizon // (switches + 1)) + 2
+    if problem.n < least:
+        raise InvalidInput(
+            f"The environment 'fingerprint' needs n >= 2 T/(S+1) + 2 = {least} experts for {horizon} rounds and "
+            f"{switches} switches. Got n={problem.n} instead."
+        )
+    return FingerprintPhases(problem.n, horizon, switches)
 
 
 def signs(problem: Convex, horizon: int) -> RandomSigns:
@@ -103,6 +115,7 @@ NAMED: dict[type[Problem], dict[str, Maker]] = {
         "shifting": shifting,
         "drifting": partial(sized, DriftingLosses),  # the best expert goes once around
         "penalising": partial(sized, PenaliseHeld),  # an adaptive adversary that makes the held expert expensive
+        "fingerprint": fingerprinting,  # the adaptive adversary of the lower bound, for many experts
         "perfect": perfect,
         "fair": partial(sized, FairCoins),
     },

@@ -9,6 +9,7 @@ it is too near to an integer for that: at a = 2^-27 for 17 draws in a million.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import floor, nextafter
 from typing import Self
 
@@ -18,7 +19,7 @@ from tacit.errors import PrivacyError
 from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.source import PooledNoise, Source, Streams
 from tacit.noise.uniforms import Digits, Uniforms, fractions, minus_log, rational
-from tacit.validation import LARGEST, IntArray, check_integer, check_number, check_positive
+from tacit.validation import LARGEST, FloatArray, IntArray, check_integer, check_number, check_positive
 
 # Below it nearly every draw would need more digits: make the lattice coarser (`laplace_units`).
 SMALLEST_RATE = 2.0**-32
@@ -74,6 +75,44 @@ def two_sided_geometric(uniforms: Uniforms, rate: float, count: int) -> IntArray
     """Draw `count` integers with P[z] = tanh(rate/2) e^{-rate |z|}, two uniforms each."""
     pairs = geometric(uniforms, rate, 2 * count).reshape(-1, 2)
     return pairs[:, 0] - pairs[:, 1]
+
+
+def noisy_least(uniforms: Uniforms, rate: float, scores: IntArray) -> int:
+    """Draw the index of the least score after two-sided geometric noise of this rate (report-noisy-min).
+
+    If a person moves each score by at most D, it is epsilon-DP for epsilon = 2 D rate: given the other scores' noise,
+    an index is drawn if its own noise is below a whole number, which moves by at most 2 D. Ties go to the first.
+    """
+    if uniforms.decide is not None:  # the noise is many numbers, of which the index alone is released
+        return uniforms.decide(lambda: least_law(rate * (scores - scores.min())).tolist())
+    return int(np.argmin(scores + two_sided_geometric(uniforms, rate, scores.size)))
+
+
+_CELLS = np.linspace(0.0, 1.0, 33)
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(8)
+_LONGEST = 40.0  # in scales of the noise, of which e^{-40} lies beyond
+
+
+def least_law(shifts: FloatArray) -> FloatArray:
+    """Compute P[shift_j + Z_j is the least] for Laplace noise Z of scale 1; ties of a fine lattice are left out.
+
+    By Gauss-Legendre between the kinks of the integrand f_j(x) prod_k P[shift_k + Z_k > x], which is smooth there.
+    """
+    kinks = np.unique(np.concatenate([[shifts.min() - _LONGEST], shifts, [shifts.min() + _LONGEST]]))
+    kinks = kinks[kinks <= shifts.min() + _LONGEST]
+    edges = np.unique(np.concatenate([low + (high - low) * _CELLS for low, high in pairwise(kinks)]))
+    half = np.diff(edges) / 2
+    middle = (edges[1:] + edges[:-1]) / 2
+    x = (middle[:, None] + half[:, None] * _NODES).ravel()
+    weights = (half[:, None] * _NODE_WEIGHTS).ravel()
+    gaps = x - shifts[:, None]
+    density = np.exp(-np.abs(gaps)) / 2
+    above = np.where(gaps > 0, density, 1 - density)  # density at a distance is the tail beyond the distance
+    law = np.array([
+        np.sum(weights * density[place] * np.prod(np.delete(above, place, axis=0), axis=0))
+        for place in range(shifts.size)
+    ])  # fmt: skip
+    return np.asarray(law / law.sum())
 
 
 class DiscreteLaplace(PooledNoise):

@@ -101,9 +101,11 @@ class Entry:
         plan: name of the algorithm in `tacit.algorithms`, or a plan of the paper's own.
         stream: name of the stream.
         result: number of the result whose parameters are run.
-        choose: further arguments of `as_printed` or `calibrate`; an epsilon or delta here goes before the run's.
-        note: what a reader must know of the row.
+        choose: further arguments of `as_printed` or `calibrate`; functions are called with the problem. An epsilon or a
+            delta here is asked for in place of the run's.
+        note: what a reader must know of the row: words, or a function of the plan that ran.
         private: whether epsilon and delta are asked.
+        fixed: whether the algorithm learns one fixed expert, on a stream whose comparator switches.
     """
 
     kind: EntryKind
@@ -111,8 +113,9 @@ class Entry:
     stream: str
     result: str = ""
     choose: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
+    note: str | Callable[[Any], str] = ""
     private: bool = True
+    fixed: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import TacitError
+from tacit.errors import InvalidInput, TacitError
 from tacit.papers.paper import Entry, Paper, Stream, algorithm_named
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
 from tacit.papers.table import HEADINGS, cells, csv_table, json_table, markdown_table, text_table
-from tacit.problems import Problem
+from tacit.problems import Experts, Problem
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
 from tacit.simulation.loop import Simulation, simulate
@@ -23,6 +23,9 @@ from tacit.validation import check_choice, check_integer, check_privacy
 
 TABLES = {".md": markdown_table, ".csv": csv_table, ".json": json_table}
 """How a table is written, by the ending of its file."""
+
+PRIVACY = ("epsilon", "delta")
+"""What an entry may ask for in place of the run's settings."""
 
 
 @dataclass(frozen=True)
@@ -152,21 +155,41 @@ def run_entry(
     entry: Entry, stream: Stream, problem: Problem, settings: Settings, still: float
 ) -> tuple[Row, Simulation | None]:
     """Make the plan of a row and run it; what is refused is a row with its sentence."""
+    asked = asked_of(entry, problem, settings)
     try:
-        plan = plan_of(entry, problem, settings)
-        return run_plan(plan, stream, settings, label=entry.kind, still=still, note=entry.note)
+        plan = plan_of(entry, fixed_problem(problem) if entry.fixed else problem, asked)
+        note = entry.note if isinstance(entry.note, str) else entry.note(plan)
+        compared = problem if entry.fixed else None
+        return run_plan(plan, stream, asked, label=entry.kind, still=still, note=note, compared=compared)
     except TacitError as error:
-        asked = settings.epsilon if entry.private else None
+        epsilon = asked.epsilon if entry.private else None
         name = entry.plan if isinstance(entry.plan, str) else entry.plan.__name__
-        row = Row(entry.kind, stream.name, entry.result, name, asked=asked, status="refused", note=str(error))
+        row = Row(entry.kind, stream.name, entry.result, name, asked=epsilon, status="refused", note=str(error))
         return row, None
+
+
+def asked_of(entry: Entry, problem: Problem, settings: Settings) -> Settings:
+    """Return the settings of a row, which may ask for an epsilon and a delta of its own."""
+    own = {name: value for name, value in entry.choose.items() if name in PRIVACY}
+    return replace(settings, **{name: value(problem) if callable(value) else value for name, value in own.items()})
+
+
+def fixed_problem(problem: Problem) -> Experts:
+    """Return the problem of a learner of one fixed expert on the same losses."""
+    if not isinstance(problem, Experts):
+        raise InvalidInput(f"Only problems of experts have learners of a fixed one. Got {problem!r} instead.")
+    return Experts(**{field.name: getattr(problem, field.name) for field in fields(Experts)})
 
 
 def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     """Return the plan of a row, with printed or with calibrated parameters."""
     algorithm: type[Plan] = algorithm_named(entry.plan)
     target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
-    given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
+    given = {
+        name: value(problem) if callable(value) else value
+        for name, value in entry.choose.items()
+        if name not in PRIVACY
+    }
     if entry.kind == "still":
         return algorithm(problem, **given)
     target |= given
@@ -176,12 +199,20 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
 
 
 def run_plan(
-    plan: Plan, stream: Stream, settings: Settings, *, label: str, still: float | None = None, note: str = ""
+    plan: Plan,
+    stream: Stream,
+    settings: Settings,
+    *,
+    label: str,
+    still: float | None = None,
+    note: str = "",
+    compared: Problem | None = None,
 ) -> tuple[Row, Simulation]:
-    """Simulate one plan and read its row."""
-    environment = stream.environment(plan.problem, settings.horizon)
+    """Simulate one plan and read its row; `compared` is the stream's problem, if the plan's comparator is another."""
+    environment = stream.environment(plan.problem if compared is None else compared, settings.horizon)
+    switches = compared.switches if isinstance(compared, Experts) else None
     before = time.process_time()
-    simulation = simulate(plan, environment, runs=settings.runs, seed=settings.seed, progress=False)
+    simulation = simulate(plan, environment, runs=settings.runs, seed=settings.seed, switches=switches, progress=False)
     seconds = (time.process_time() - before) / settings.runs
     row = Row.of(simulation, label=label, stream=stream.name, asked=settings, seconds=seconds, still=still, note=note)
     return row, simulation

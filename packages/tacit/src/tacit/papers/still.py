@@ -49,19 +49,34 @@ class Still(Plan):
 
 
 class StillLearner:
-    """Plays arrays of rounds, which is all that a simulation asks of it."""
-
-    switches = 0
+    """Plays arrays of rounds, or round by round against those who react: what a simulation asks of it."""
 
     def __init__(self, plan: Still, randomness: Randomness) -> None:
         self.plan = plan
+        self.switches = 0
         self._generator = randomness.stream("still")
+        self._action: int | None = None
+
+    def play(self) -> int:
+        """Return the option of the next round."""
+        problem: Problem = self.plan.problem
+        if not isinstance(problem, Options):
+            raise InvalidInput(f"The still player plays {type(problem).__name__} problems as arrays only.")
+        drawn = int(self._generator.integers(problem.n))
+        self.switches += self._action not in (None, drawn)
+        self._action = drawn
+        return drawn
+
+    def observe(self, feedback: Any) -> None:
+        """Look away."""
 
     def run(self, feedback: Any, mask: Any = None, *, contexts: Any = None) -> Any:
         """Return one decision for each row of feedback."""
         problem: Problem = self.plan.problem
         if isinstance(problem, Options):
-            return self._generator.integers(problem.n, size=len(feedback))
+            drawn = self._generator.integers(problem.n, size=len(feedback))
+            self.switches += int(np.count_nonzero(np.diff(drawn)))
+            return drawn
         if isinstance(problem, Bandit):
             point = np.asarray(problem.domain.centre)
             feedback.values(np.tile(point, (len(feedback), 1)), feedback.first)

@@ -50,13 +50,17 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Match(Generic[_World]):
-    """Who plays whom: a learner, an environment, its randomness, the checkpoints, and which feedback comes."""
+    """Who plays whom: a learner, an environment, its randomness, the checkpoints, and which feedback comes.
+
+    `switches`: of the comparator, if not those of the learner's problem.
+    """
 
     learner: Learner
     environment: _World
     generator: np.random.Generator
     checkpoints: IntArray
     mask: Absent | None = None
+    switches: int | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,9 @@ def game_for(problem: Problem, environment: Environment) -> Game:
 
 
 def experts_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
-    """Static regret: against the best single expert up to each checkpoint."""
+    """Static regret: against the best single expert up to each checkpoint; dynamic regret if switches are given."""
+    if match.switches is not None:
+        return tracking_game(match)
     losses, actions = play_experts(match)
     return _hindsight(match, losses, actions, losses)
 
@@ -154,7 +160,8 @@ def tracking_game(match: Match[ExpertStream | ExpertAdversary]) -> Outcome:
     """Dynamic regret: against the best sequence with at most S switches over the whole run."""
     losses, actions = play_experts(match)
     rows = np.arange(len(actions))
-    _, sequence = best_switching_sequence(losses, _problem_of(match.learner, Experts).switches)
+    switches = _problem_of(match.learner, Experts).switches if match.switches is None else match.switches
+    _, sequence = best_switching_sequence(losses, switches)
     regret = np.cumsum(losses[rows, actions] - losses[rows, sequence])
     detail = {"actions": actions, "comparator": sequence, "restarts": getattr(match.learner, "restarts", None)}
     return Outcome(regret[match.checkpoints - 1], match.learner.switches, detail)

@@ -8,14 +8,16 @@ of a round is whether its feedback comes in time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
+from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
+from tacit.problems import Experts, Problem, Tracking
 from tacit.progress import Progress
 from tacit.runtime.doubling import REFERENCE_ROUNDS, Doubling
 from tacit.runtime.plan import Plan, Planned, chosen_plan
@@ -39,6 +41,8 @@ class Simulation:
         seed: the seed of all runs.
         last: the last run's decisions, comparator and detected restarts, for pictures.
         missing: rounds of each run whose feedback did not come in time, shape (runs,).
+        switches_allowed: of the sequence with which a learner of a fixed expert was compared (None: the problem's own
+            comparator).
     """
 
     plan: Plan
@@ -49,6 +53,7 @@ class Simulation:
     seed: int
     last: dict[str, Any]
     missing: FloatArray
+    switches_allowed: int | None = None
 
     @property
     def mean(self) -> FloatArray:
@@ -70,7 +75,12 @@ class Simulation:
 
     @property
     def bound(self) -> float:
-        """The certified regret over the whole run; a round without feedback adds what a round can cost."""
+        """The certified regret over the whole run; a round without feedback adds what a round can cost.
+
+        Nothing is certified for a learner of a fixed expert against sequences that switch.
+        """
+        if self.switches_allowed:
+            return float("inf")
         lost = float(np.mean(self.missing))
         lost *= self.plan.trivial_regret / (self.plan.horizon or REFERENCE_ROUNDS) if lost else 0.0
         plan, rounds = self.plan, int(self.rounds[-1])
@@ -80,10 +90,15 @@ class Simulation:
         """Describe the result in a few lines."""
         total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
         silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
+        certified = f"certified regret {self.bound:,.1f}"
+        if self.switches_allowed is not None:
+            certified = f"against the best sequence with at most {self.switches_allowed} switches, " + (
+                "for which nothing is certified" if self.switches_allowed else certified
+            )
         return (
             f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
             f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
-            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
+            f"{certified}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 
@@ -110,6 +125,7 @@ def simulate(
     runs: int = 20,
     seed: int = 0,
     missing: float = 0.0,
+    switches: int | None = None,
     progress: bool | None = None,
 ) -> Simulation:
     """Run a plan against an environment several times and measure its regret.
@@ -125,6 +141,8 @@ def simulate(
         seed: makes the runs repeatable; a simulation is never private.
         missing: the share of rounds whose feedback never comes, or comes later than the problem's delay. Regret is
             measured over all rounds.
+        switches: compare a learner of a fixed expert (a plan of an `Experts` problem) with the best sequence that
+            switches so often at most; environments by name are then those of `Tracking`. Nothing is certified for it.
         progress: show what is done and how long the rest will take (default: only in a terminal).
     """
     chosen = chosen_plan(plan)
@@ -133,13 +151,15 @@ def simulate(
     check_integer("simulate", "runs", runs, at_most=MOST_RUNS)
     check_integer("simulate", "seed", seed, at_least=0)
     if isinstance(environment, str):
-        environment = named_environment(environment, chosen.problem)
+        environment = named_environment(environment, compared_problem(chosen.problem, switches))
+    else:
+        compared_problem(chosen.problem, switches)
     game = game_for(chosen.problem, environment)
     check_number("simulate", "missing", missing, above=0.0, below=1.0, closed_low=True, closed_high=True)
     outcomes = []
     shown = Progress("simulating", progress)
     for run in range(runs):
-        outcomes.append(simulate_run(chosen, environment, seed, run, missing))
+        outcomes.append(simulate_run(chosen, environment, seed, run, missing, switches))
         shown.step(run + 1, runs)
     return Simulation(
         plan=chosen,
@@ -150,10 +170,26 @@ def simulate(
         seed=seed,
         last=outcomes[-1].detail,
         missing=np.array([float(outcome.missing) for outcome in outcomes]),
+        switches_allowed=switches,
     )
 
 
-def simulate_run(plan: Plan, environment: Environment, seed: int, run: int, missing: float = 0.0) -> Outcome:
+def compared_problem(problem: Problem, switches: int | None) -> Problem:
+    """Return the problem whose comparator a simulation has."""
+    if switches is None:
+        return problem
+    if type(problem) is not Experts:
+        raise InvalidInput(
+            "The 'switches' parameter of simulate is for plans of an Experts problem: a Tracking problem has switches "
+            f"of its own, and other problems have none. Got a plan of {problem!r} instead."
+        )
+    check_integer("simulate", "switches", switches, at_least=0)
+    return Tracking(**{field.name: getattr(problem, field.name) for field in fields(problem)}, switches=switches)
+
+
+def simulate_run(
+    plan: Plan, environment: Environment, seed: int, run: int, missing: float = 0.0, switches: int | None = None
+) -> Outcome:
     """Run number `run` of a simulation: the same whether it is made alone or among others."""
     game = game_for(plan.problem, environment)
     source = Randomness.replayable(seed)
@@ -164,5 +200,5 @@ def simulate_run(plan: Plan, environment: Environment, seed: int, run: int, miss
     if missing:
         arriving = source.child(f"environment {run}").stream("arrivals")
         mask = arriving.random(environment.horizon) >= missing
-    outcome = game.play(Match(learner, environment, generator, rounds, mask))
+    outcome = game.play(Match(learner, environment, generator, rounds, mask, switches))
     return outcome if mask is None else replace(outcome, missing=int(np.sum(~mask)))

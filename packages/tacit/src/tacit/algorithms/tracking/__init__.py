@@ -5,6 +5,7 @@ from tacit.algorithms.tracking.limited_updates import LimitedUpdates
 from tacit.algorithms.tracking.noisy_mirror_descent import NoisyMirrorDescent
 from tacit.algorithms.tracking.recent_leader import RecentLeader
 from tacit.algorithms.tracking.restart_on_shift import RestartOnShift
+from tacit.algorithms.tracking.switching_sequences import SwitchingSequences
 from tacit.algorithms.tracking.tracking_on_sums import TrackingOnSums
 from tacit.algorithms.tracking.tracking_plan import lower_bound_warning
 
@@ -14,6 +15,7 @@ __all__ = [
     "NoisyMirrorDescent",
     "RecentLeader",
     "RestartOnShift",
+    "SwitchingSequences",
     "TrackingOnSums",
     "lower_bound_warning",
 ]

@@ -1,11 +1,11 @@
 """Noisy clipped mirror descent: losses are made noisy, batch by batch, before anything is computed from them.
 
 Paper: "Tracking the Best Expert Privately" (ICML 2025), Algorithm 3, with enough noise and less regret. One round
-changes N coordinates by up to 1 each. The printed Lap(1/epsilon) is refused: it is not private, and already the
-released experts show it. Under pure privacy noise shaped for the cube pays for the N coordinates once; Laplace noise
-must have scale N/epsilon (l1 sensitivity N), Gaussian noise standard deviation sqrt(N)/mu (l2 sensitivity sqrt(N)).
-One noise hides the sum of a batch of rounds. The printed proof for adaptive adversaries forgets that the comparator may
-follow the noise; the bound here pays for it.
+changes N coordinates by up to 1 each. The printed Lap(1/epsilon), which `NoisyMirrorDescent.as_printed` runs, does not
+keep its epsilon, and in small instances already the released experts show it. Under pure privacy noise shaped for the
+cube pays for the N coordinates once; Laplace noise must have scale N/epsilon (l1 sensitivity N), Gaussian noise
+standard deviation sqrt(N)/mu (l2 sensitivity sqrt(N)). One noise hides the sum of a batch of rounds. The printed proof
+for adaptive adversaries forgets that the comparator may follow the noise; the bound here pays for it.
 
     w uniform;  each round: play a fresh J ~ w, observe l
     at the end of a batch, its losses being L in sum:  v = w e^{-eta (L + noise)};  w = max(floor, c v), sum 1
@@ -15,12 +15,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.curves import ROUND_UP
+from tacit.accounting.guarantee import REPLACE
 from tacit.algorithms.tracking.noisy_batches import (
     BatchLearner,
     BatchNoise,
@@ -29,18 +31,25 @@ from tacit.algorithms.tracking.noisy_batches import (
     clip_to_floor,
     mirror_rate,
     mirror_regret,
+    smallest_weight,
 )
-from tacit.algorithms.tracking.tracking_plan import TrackingPlan, refuse_max_switches
-from tacit.errors import PrivacyError
+from tacit.algorithms.tracking.tracking_plan import TrackingPlan, refuse_max_switches, refuse_reading
+from tacit.errors import InvalidInput
 from tacit.noise.noisy_vectors import NOISES, together
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import LossRecords
+from tacit.printed import tracking
 from tacit.problems import Problem, Tracking
 from tacit.runtime.doubling import REFERENCE_ROUNDS
 from tacit.runtime.plan import Plan, check_options
+from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
+
+MOST_OUTCOMES = 10**5
+"""Sequences of experts up to which the leak of the printed noise is simulated: beyond, one event shows too little."""
+LEAK_SAMPLES, LEAK_SEED = 100_000, 1
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,7 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
     noise: str = "cube"
     batch: int = 1
     delta: float = field(default=0.0, kw_only=True)
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 5.2", "Theorem C.2", "Algorithm 3")
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every weight and every decision"
 
@@ -155,6 +165,56 @@ class NoisyMirrorDescent(TrackingPlan, BatchPlan):
         contract = target.contract if kind == "gaussian" else {**target.contract, "delta": 0.0}
         return cls(problem, eta, scale, kind, length, **contract)
 
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Tracking,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        eta: float | None = None,
+        noise: float = 1.0,
+    ) -> NoisyMirrorDescent:
+        """Make Algorithm 3; `eta` is its input (default: that of Theorem 5.2), `noise` multiplies the printed scale."""
+        owner = "NoisyMirrorDescent.as_printed"
+        refuse_reading(owner, reading)
+        check_positive(owner, "noise", noise)
+        rounds, switches = problem.horizon or 1, problem.switches
+        if eta is not None and result == "Theorem 5.2":
+            raise InvalidInput(f"{result} prints its eta: give eta for 'Algorithm 3' or 'Theorem C.2' only.")
+        if not switches or problem.n * rounds < 2:
+            raise InvalidInput(f"The 'problem' of {owner} must have a switch, because eta is 0 or undefined otherwise.")
+        values = tracking.theorem_5_2(problem.n, rounds, switches, asked.epsilon)
+        rate = values["eta"] if eta is None else check_positive(owner, "eta", eta)
+        order = tracking.theorem_5_2_order(problem.n, rounds, switches, asked.epsilon)
+        upper = tracking.theorem_c_2_regret(problem.n, rounds, switches, asked.epsilon, rate)
+        scale = values["scale"] * noise
+        leak, shown = printed_leak(problem, asked, rate, scale)
+        louder = () if noise == 1 else (f"the noise is {noise:g} times the printed one",)
+        printed = Printed(
+            "tracking",
+            result,
+            asked.epsilon,
+            asked.delta,
+            regret=upper if result == "Theorem C.2" else None,
+            order="sqrt(S T) ln(NT)^1.5/epsilon + S ln(NT)/epsilon" if result == "Theorem 5.2" else "",
+            lower_bound=leak,
+            evidence=(
+                f"one replaced loss moves all {problem.n} coordinates by up to 1, and the noise is printed for one",
+                *(("the theorem is for epsilon below 1",) if asked.epsilon >= 1 and result == "Theorem 5.2" else ()),
+                *shown,
+            ),
+            differs=("losses and noise are whole numbers of steps of at most 2^-24, drawn exactly", *louder),
+            values={
+                **values,
+                "eta": rate,
+                "scale": scale,
+                **({"order": order} if result == "Theorem 5.2" else {}),
+            },
+        )
+        return cls(problem, rate, scale, "laplace", printed=printed, **{**asked.contract, "delta": 0.0})
+
     def small_instances(self) -> tuple[SmallInstance, ...]:
         return self._shortened(batch=min(2, self.batch))
 
@@ -207,10 +267,26 @@ def _scale(problem: Tracking, target: Target, kind: str, batch: int) -> float:
 
 
 def refuse_printed_noise(noise: str | None) -> None:
-    """Refuse the noise of the printed algorithm, with the counterexample."""
+    """Name the new spelling of the printed noise."""
     if noise == "printed":
-        raise PrivacyError(
-            "The printed noise Lap(1/epsilon) on all N coordinates is not epsilon-private: with N=3, T=6, S=2 and "
-            "epsilon=0.5 the released experts alone have a log-likelihood ratio of 0.607; use noise='laplace' "
-            "(scale N/epsilon), noise='cube' or noise='gaussian'."
+        raise InvalidInput(
+            "The printed noise is that of NoisyMirrorDescent.as_printed(problem, epsilon=, delta=), for simulations; "
+            "noise='laplace' has scale N/epsilon, and there are 'cube' and 'gaussian'."
         )
+
+
+def printed_leak(problem: Tracking, asked: Target, eta: float, scale: float) -> tuple[float, tuple[str, ...]]:
+    """Return a lower bound on delta(epsilon) of Algorithm 3's experts with Laplace noise, and how it is known.
+
+    One event is simulated where it is likely enough: at most `MOST_OUTCOMES` sequences of experts. Neighbours replace a
+    loss; under zero-out, or for several rounds of a person, nothing is bounded here.
+    """
+    n, rounds = problem.n, problem.horizon or 1
+    single = asked.relation is REPLACE and asked.rounds_per_person == 1
+    if n < 2 or rounds < 2 or not single or (rounds - 1) * log(n) > log(MOST_OUTCOMES):
+        return 0.0, ()
+    stream = Randomness.replayable(LEAK_SEED).stream("noise")
+    drawn = stream.laplace(0.0, scale, (rounds - 1, LEAK_SAMPLES, n))
+    leak, ratio = tracking.theorem_5_2_leak(asked.epsilon, eta, smallest_weight(problem, 1), drawn)
+    event = f"P[J_2 = .. = J_T = 1] for first losses (0, 1, ..) and (1, 0, ..), by {LEAK_SAMPLES:,} draws of the noise"
+    return leak, (f"log ratio {ratio:.3f} of {event}; delta is lowered by {tracking.ERRORS_BELOW:g} standard errors",)

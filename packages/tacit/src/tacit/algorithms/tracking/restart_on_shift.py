@@ -9,12 +9,13 @@ to the old epoch only. The T windows that could end now are covered by log T rec
 
 since margin + slope sqrt(w) is close to the smallest of margin + slope (w/(2a) + a/2). The printed thresholds cannot be
 reached before T of order 1e4 to 1e5; ours come from `tacit.algorithms.tracking.thresholds`.
+`RestartOnShift.as_printed` runs the print: its thresholds, its test of every window (`every_window.py`), its noise.
 Proofs: docs/algorithms/restart-on-shift.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
 from typing import Any, ClassVar
@@ -22,28 +23,44 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.accounting.curves import ROUND_UP
-from tacit.algorithms.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate
+from tacit.accounting.rounding import EXACT, IDEALIZED
+from tacit.algorithms.tracking.every_window import EveryWindowLearner, WindowTest
+from tacit.algorithms.tracking.limited_updates import (
+    LATTICE_OF_SELECTIONS,
+    LimitedUpdatesLearner,
+    NoisyMinimum,
+    noise_mean,
+    selection_rate,
+)
 from tacit.algorithms.tracking.thresholds import (
     CERTIFIED_FALSE_ALARM,
     Detector,
     certified,
     certified_margin,
     expected_stretches_regret,
-    printed,
     stretches_regret,
     tuned,
 )
-from tacit.algorithms.tracking.tracking_plan import SelectionPlan, TrackingPlan, refuse_max_switches
+from tacit.algorithms.tracking.tracking_plan import (
+    SelectionPlan,
+    TrackingPlan,
+    refuse_max_switches,
+    refuse_reading,
+)
 from tacit.errors import InvalidInput, ProtocolError
 from tacit.noise.discrete_laplace import laplace_rate, laplace_units, two_sided_geometric
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
+from tacit.printed import tracking
 from tacit.problems import Tracking
+from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import MALFORMED, FloatArray, check_choice, check_integer, check_number, check_positive, invalid
 
+GRID, ALL = "grid", "all"
+"""Which windows are tested."""
 # Shares of epsilon: selections, threshold noise, test noise. Tuned on simulated streams.
 SHARES = (0.4, 0.3, 0.3)
 # Rounds between tests that a plan proposes at most: they are kept until the next one.
@@ -77,6 +94,8 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         slope: a window of w rounds causes a restart if its regret exceeds margin + slope sqrt(w), up to noise.
         margin: the part of that threshold that does not depend on w.
         shares: how epsilon is split among selections, threshold noise and test noise.
+        windows: "grid", or "all" for the printed test of every window after every round. There selections have Laplace
+            noise, and the round of a restart is used by both epochs: the share of the test noise counts twice.
 
     >>> problem = Tracking(n=10, horizon=20_000, switches=3, adversary="stochastic")
     >>> plan = RestartOnShift.calibrate(problem, epsilon=1.0, delta=0.0)
@@ -91,9 +110,10 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     slope: float
     margin: float
     shares: tuple[float, float, float] = SHARES
+    windows: str = field(default=GRID, kw_only=True)
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.2", "Algorithm 2")
     released_streams: ClassVar[tuple[str, ...]] = ("start",)
     released: ClassVar[str] = "every decision and every restart"
-    theorem: ClassVar[str] = "permute-and-flip and width-form above-threshold, parallel composition over epochs"
 
     def _check_parameters(self) -> None:
         owner = "RestartOnShift"
@@ -103,10 +123,31 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         if not isinstance(self.shares, tuple | list):
             raise invalid(owner, "shares", "three positive numbers", self.shares)
         shares = tuple(check_positive(owner, "shares", share) for share in self.shares)
-        if len(shares) != 3 or sum(shares) > 1 + 1e-15:
-            raise invalid(owner, "shares", "three positive numbers that add up to at most 1", self.shares)
+        check_choice(owner, "windows", self.windows, (GRID, ALL))
+        twice = shares[-1:] if self.windows == ALL else ()
+        if len(shares) != 3 or sum((*shares, *twice)) > 1 + 1e-15:
+            third = ", the third counted twice," if twice else ""
+            raise invalid(owner, "shares", f"three positive numbers that{third} add up to at most 1", self.shares)
         object.__setattr__(self, "shares", shares)
+        if self.windows == ALL and self.interval != 1:
+            raise invalid(owner, "interval", "1, because windows='all' tests after every round", self.interval)
         laplace_units(min(self.budgets[1:]), self.width)  # refuses a privacy for which no lattice is coarse enough
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; the windows only if all are tested."""
+        return {name: value for name, value in super().parameters.items() if name != "windows" or value != GRID}
+
+    @property
+    def theorem(self) -> str:
+        if self.windows == ALL:
+            return "report-noisy-min and width-form above-threshold over epochs that share the round of a restart"
+        return "permute-and-flip and width-form above-threshold, parallel composition over epochs"
+
+    @property
+    def stated_numerics(self) -> str:
+        """Exact, but for the tests of all windows, which are decided in floating point."""
+        return IDEALIZED if self.windows == ALL else EXACT
 
     @property
     def budgets(self) -> tuple[float, float, float]:
@@ -150,6 +191,10 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         assumptions: tuple[str, ...] = ("independent losses, at most S shifts of their distribution", "expectation")
         if self.problem.n == 1:
             return RegretBound(0.0, "0: one expert", assumptions)
+        if self.windows == ALL:
+            return RegretBound(
+                float("inf"), "not certified: nothing is proved for the test of all windows", assumptions
+            )
         pieces, condition = _pieces(self.problem.switches), ""
         formula = "P (margin + noise + interval + envelope(T/P)) + T P[noise exceeded] + T/units, P = 2S + 1"
         if self.margin < certified_margin(self.detector, self.slope) * (1 - 1e-9):
@@ -168,6 +213,8 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         restarts is released, so that the bound costs no privacy.
         """
         check_integer("regret_after", "restarts", restarts, at_least=0)
+        if self.windows == ALL:
+            return self.trivial_regret
         pieces = self.problem.switches + 1 + restarts
         value = stretches_regret(self.detector, self.slope, self.margin, pieces)
         return self.problem.width * min(float(self.rounds), value)
@@ -175,7 +222,12 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     @classmethod
     def _calibrate(cls, problem: Tracking, target: Target, *, thresholds: str = "tuned") -> RestartOnShift:
         refuse_max_switches(cls.__name__, target, "each restart may add as many as the first epoch has")
-        check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified", "paper"))
+        if thresholds == "paper":
+            raise InvalidInput(
+                "The printed thresholds are those of RestartOnShift.as_printed(problem, epsilon=, delta=), with the "
+                "printed test; the thresholds of RestartOnShift.calibrate are 'tuned' or 'certified'."
+            )
+        check_choice("RestartOnShift", "thresholds", thresholds, ("tuned", "certified"))
         rounds = problem.horizon or 1
         between = min(LONGEST_INTERVAL, max(1, round(sqrt(rounds) / 4)))
 
@@ -185,16 +237,82 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         detector = make(1.0, 0.0).detector
         if thresholds == "certified":
             return make(*certified(detector, _pieces(problem.switches)))
-        if thresholds == "paper":
-            return make(*printed(detector.n, rounds, target.epsilon))
         return make(*tuned(detector))
+
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Tracking,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        failure: float | None = None,
+        noise: float = 1.0,
+    ) -> RestartOnShift:
+        """Make Algorithm 2; `failure` is beta (default: that of Theorem 3.2), `noise` multiplies all of its noise."""
+        owner = "RestartOnShift.as_printed"
+        refuse_reading(owner, reading)
+        check_positive(owner, "noise", noise)
+        rounds = problem.horizon or 1
+        rare = 1 / rounds if failure is None else check_number(owner, "failure", failure, above=0.0, below=1.0)
+        if rounds < 2:
+            raise InvalidInput(f"The 'problem' of {owner} must have a horizon of at least 2. Got {rounds} instead.")
+        values = tracking.algorithm_2(problem.n, rounds, asked.epsilon, rare)
+        scales = {name: value * noise for name, value in values.items() if name.endswith("scale")}
+        order = tracking.theorem_3_2_order(problem.n, rounds, max(1, problem.switches), asked.epsilon)
+        spent = tracking.algorithm_2_epsilon()
+        louder = () if noise == 1 else (f"all noise is {noise:g} times the printed one",)
+        printed = Printed(
+            "tracking",
+            result,
+            asked.epsilon,
+            asked.delta,
+            order="sqrt(S T ln(NT)) + S ln(NT) ln(T)/epsilon" if result == "Theorem 3.2" else "",
+            evidence=(
+                "one replaced loss moves the regret of a window by 2, and the test is printed for 1",
+                f"composition over the round of a restart, which two epochs use: {spent:g} epsilon as printed",
+                *independent_losses(problem),
+            ),
+            differs=(
+                "the expert of a round is played before its loss is seen (lines 5 and 6)",
+                "all tests of a round are decided by one number of their law, in floating point",
+                LATTICE_OF_SELECTIONS,
+                *louder,
+            ),
+            values={**values, **scales, **({"order": order} if result == "Theorem 3.2" else {})},
+        )
+        # The printed noise is for one replaced round; shares are those of selections, threshold, and tests (twice).
+        width = asked.relation.sides * asked.rounds_per_person
+        epsilon = asked.epsilon * (spent * (width / 2) / noise)
+        shares = (2 / 4 / spent, 2 / 4 / spent, 2 / 8 / spent)
+        contract = {**asked.contract, "delta": 0.0}
+        slope, margin = values["slope"], values["margin"]
+        return cls(problem, epsilon, 1, slope, margin, shares, windows=ALL, printed=printed, **contract)
+
+    @property
+    def window_test(self) -> WindowTest:
+        """The test of all windows."""
+        selection, _, query = self.budgets
+        return WindowTest(
+            slope=self.slope,
+            margin=self.margin,
+            threshold_rate=self.test_rates[0],
+            units=self.detector.units,
+            query_scale=self.width / query,
+            selection=NoisyMinimum.for_budget(selection, self.width),
+        )
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give two experts, tested after every round, with thresholds that are often exceeded."""
         loud = {"interval": 1, "slope": 0.5, "margin": 0.0}
+        if self.windows == ALL:
+            return self._enumerable(loud, {}, rounds=4)
         return self._enumerable(loud, {"interval": 1}, rounds=4, also=("restarts",))
 
-    def _learner(self, randomness: Randomness) -> RestartOnShiftLearner:
+    def _learner(self, randomness: Randomness) -> RestartOnShiftLearner | EveryWindowLearner:
+        if self.windows == ALL:
+            return EveryWindowLearner(self, randomness, self.window_test)
         return RestartOnShiftLearner(self, randomness)
 
 
@@ -286,6 +404,11 @@ class RestartOnShiftLearner(LimitedUpdatesLearner):
             self._restarts.append(finished)
             self._begin()
             self._move(self._start.integer(self._n))
+
+
+def independent_losses(problem: Tracking) -> tuple[str, ...]:
+    """Say that the printed regret needs independent losses, where the problem does not promise them."""
+    return () if problem.adversary == "stochastic" else ("its bound assumes independent losses that shift",)
 
 
 def _pieces(switches: int) -> float:

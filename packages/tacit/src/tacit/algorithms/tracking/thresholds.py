@@ -84,16 +84,6 @@ def certified(detector: Detector, pieces: float) -> tuple[float, float]:
     return slope, certified_margin(detector, slope)
 
 
-def printed(experts: int, rounds: int, epsilon: float) -> tuple[float, float]:
-    """(slope, margin) of the printed Algorithm 2, beta = 1/T: Reg_w + alpha + 1.
-
-    Its thresholds mix epsilon and epsilon/2, which costs utility alone: no choice of them costs privacy.
-    """
-    spread, length = log(experts * rounds**2), log(rounds)
-    margin = 16 * spread * length / epsilon + 16 * (2 * length + log(2 * rounds)) / epsilon + 1
-    return 9 * sqrt(spread), margin
-
-
 def certified_margin(detector: Detector, slope: float) -> float:
     """The margin at which an epoch without a shift raises an alarm with probability at most 5%.
 
@@ -116,14 +106,40 @@ def learning_regret(detector: Detector, lengths: FloatArray, failure: float) -> 
     return selection_regret(detector.n, detector.rounds, detector.selection_scale, lengths, failure)
 
 
-def selection_regret(n: int, rounds: int, scale: float, lengths: FloatArray, failure: float) -> FloatArray:
-    """The sum of gaps over the first w rounds behind exponential noise of mean `scale`, up to probability `failure`."""
+def lattice_steps(scale: float) -> float:
+    """Return how much the difference of two integer noises of this scale is above that of Laplace noises, at most.
+
+    A two-sided geometric number is within a step of a Laplace one. A step is 2^-24 of a loss, or less than 2^-31 of the
+    scale (`laplace_units`).
+    """
+    return 2 * (1 / LOSS_UNITS + scale * 2.0**-31)
+
+
+def laplace_difference(tail: float) -> float:
+    """Return what the difference of two Laplace noises of scale 1 exceeds with probability at most e^{-tail}.
+
+    P[Z - Z' > x] = (2 + x) e^{-x}/4 for x >= 0. The iteration rises to the root, and its end is rounded up.
+    """
+    bound = max(0.0, tail)
+    for _ in range(50):
+        bound = max(bound, tail + log((2 + bound) / 4))
+    return bound * (1 + 1e-9)
+
+
+def selection_regret(
+    n: int, rounds: int, scale: float, lengths: FloatArray, failure: float, laplace: bool = False
+) -> FloatArray:
+    """The sum of gaps over the first w rounds, up to probability `failure`.
+
+    Selections are behind exponential noise of mean `scale` or, with `laplace`, behind Laplace noise of that scale.
+    """
     levels = rounds.bit_length()
     tail = log(4 * n * levels / failure)
+    worst = scale * laplace_difference(tail) + lattice_steps(scale) if laplace else scale * tail
     ends, sums, total = [0.0, 1.0], [0.0, 1.0], 1.0
     for level in range(levels):
         window = 2**level
-        gap = min(1.0, (sqrt(2 * window * tail) + scale * tail) / window)
+        gap = min(1.0, (sqrt(2 * window * tail) + worst) / window)
         total += 2 * window * gap
         ends.append(ends[-1] + 2 * window)
         sums.append(total)

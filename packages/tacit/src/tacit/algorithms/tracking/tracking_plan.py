@@ -10,7 +10,7 @@ from typing import ClassVar
 from tacit.accounting.curves import Curve, Pure
 from tacit.accounting.guarantee import EXACT
 from tacit.algorithms.experts.expert_plan import ExpertPlan
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.problems import Problem, Tracking
 from tacit.runtime.target import Target
 from tacit.validation import check_positive
@@ -34,12 +34,15 @@ class SelectionPlan(ExpertPlan):
 
     epsilon: float
     delta: float = field(default=0.0, kw_only=True)
-    stated_numerics: ClassVar[str] = EXACT
     certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     def _check_contract(self) -> None:
         super()._check_contract()
         check_positive(self.algorithm, "epsilon", self.epsilon)
+
+    @property
+    def stated_numerics(self) -> str:
+        return EXACT
 
     @cached_property
     def curve(self) -> Curve:
@@ -51,6 +54,12 @@ def refuse_max_switches(algorithm: str, target: Target, reason: str) -> None:
     """Refuse a hard limit on switches that the algorithm cannot promise."""
     if target.max_switches is not None:
         raise PrivacyError(f"{algorithm} cannot promise max_switches={target.max_switches}: {reason}.")
+
+
+def refuse_reading(owner: str, reading: str | None) -> None:
+    """Refuse a reading where the print leaves no parameter open."""
+    if reading is not None:
+        raise InvalidInput(f"The 'reading' parameter of {owner} must be None: nothing is left open. Got {reading!r}.")
 
 
 def path_complexity(n: int, rounds: int, switches: int, share: float) -> float:
