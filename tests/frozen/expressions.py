@@ -8,7 +8,7 @@ may move. Where a class is renamed, `_names` maps its old name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import Enum
 from math import inf, nan
 from typing import Any
@@ -102,17 +102,24 @@ def _entries(values: Any) -> str:
     return f"({inside},)" if len(values) == 1 else f"({inside})"
 
 
-LATER = ("printed",)
-"""Fields that plans of 0.3 did not have; in plans of the reference they have their default."""
+LATER = {"printed": (), "slack": ("L2PConvex", "L2PMeasure")}
+"""Fields that plans of 0.3 did not have, and whose plans (empty: all); at their default they are left out."""
 
 
 def _object(value: Any) -> str:
     name = type(value).__name__
     if _names().get(name) is not type(value):
         raise TypeError(f"no expression for a {name}")
-    given = [field.name for field in fields(value) if field.init and field.name not in LATER]
+    given = [field.name for field in fields(value) if field.init and not _is_later(value, field)]
     inside = ", ".join(f"{field}={expression(getattr(value, field))}" for field in given)
     return f"{name}({inside})"
+
+
+def _is_later(value: Any, field: Field[Any]) -> bool:
+    """Return True for a field that 0.3 did not have, at its default."""
+    kinds = LATER.get(field.name)
+    concerned = kinds is not None and (not kinds or type(value).__name__ in kinds)
+    return concerned and getattr(value, field.name) == field.default
 
 
 def call(function: str, *arguments: Any, **named: Any) -> str:
