@@ -84,7 +84,7 @@ class Entry:
         stream: name of the stream.
         result: number of the result whose parameters are run.
         choose: further arguments of `as_printed` or `calibrate`.
-        note: what a reader must know of the row.
+        note: what a reader must know of the row: words, or a function of the plan that ran.
         private: whether epsilon and delta are asked.
     """
 
@@ -93,7 +93,7 @@ class Entry:
     stream: str
     result: str = ""
     choose: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""
+    note: str | Callable[[Any], str] = ""
     private: bool = True
 
 

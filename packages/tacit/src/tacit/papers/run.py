@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tacit.papers.paper import Entry, Paper, Stream
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
-from tacit.papers.table import HEADINGS, cells, csv_table, json_table, markdown_table, text_table
+from tacit.papers.table import csv_table, html_table, json_table, markdown_table, text_table
 from tacit.problems import Problem
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
@@ -26,7 +25,7 @@ TABLES = {".md": markdown_table, ".csv": csv_table, ".json": json_table}
 """How a table is written, by the ending of its file."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PaperRun:
     """The rows of a paper's table, with the simulations behind them.
 
@@ -77,12 +76,12 @@ class PaperRun:
     def __str__(self) -> str:
         return self.table()
 
+    def __repr__(self) -> str:
+        streams = len({row.stream for row in self.rows})
+        return f"PaperRun({self.paper.name}: {len(self.rows)} rows on {streams} streams, {self.seconds:.1f} s)"
+
     def _repr_html_(self) -> str:
-        heading = "".join(f"<th>{escape(each)}</th>" for each in HEADINGS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in self.rows
-        )
-        return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(self.rows)
 
 
 def run_paper(
@@ -155,7 +154,8 @@ def run_entry(
     """Make the plan of a row and run it; what is refused is a row with its sentence."""
     try:
         plan = plan_of(entry, problem, settings)
-        return run_plan(plan, stream, settings, label=entry.kind, still=still, note=entry.note)
+        note = entry.note if isinstance(entry.note, str) else entry.note(plan)
+        return run_plan(plan, stream, settings, label=entry.kind, still=still, note=note)
     except TacitError as error:
         asked = settings.epsilon if entry.private else None
         row = Row(entry.kind, stream.name, entry.result, entry.plan, asked=asked, status="refused", note=str(error))
