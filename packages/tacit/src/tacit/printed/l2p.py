@@ -12,6 +12,8 @@ import numpy as np
 
 from tacit.validation import FloatArray
 
+LARGEST_EPSILON = 100.0
+"""Above this epsilon delta is not worth a look."""
 MOST_TOSSES = 2**17
 """Tosses of the coins that the attack looks at: a prefix of the decisions leaks at most what all of them do."""
 FOURIER_ERROR = 1e-14
@@ -148,7 +150,7 @@ def leaked_delta(n: int, decisions: int, eta: float, force: float, batch: int, e
         epsilon: where delta is bounded.
         sides: 2 where a round is replaced, 1 where it is emptied.
     """
-    if n < 2 or decisions < 1:
+    if n < 2 or decisions < 1 or epsilon > LARGEST_EPSILON:
         return 0.0
     half = n // 2
     lowered = half * exp(-eta)
@@ -176,36 +178,30 @@ def half_law(n: int, decisions: int, keep: float, weight: float, visits: bool) -
         visits: count batches that the first half played, and not moves to it less moves to the other half.
     """
     size = 2 ** ceil(log2(2 * decisions + 2))
-    forward = np.exp(-2j * pi * np.arange(size) / size)
+    # The law is real: half of the frequencies say everything.
+    forward = np.exp(-2j * pi * np.arange(size // 2 + 1) / size)
     backward = np.conj(forward)
     half, rest = n // 2, n - n // 2
     draw = 1 - keep
     first, second = weight, 1 - weight
-    step = np.empty((size, 2, 2), dtype=np.complex128)
     if visits:
-        step[:, 0, 0] = (keep + draw * first) * forward
-        step[:, 0, 1] = draw * second
-        step[:, 1, 0] = draw * first * forward
-        step[:, 1, 1] = keep + draw * second
-        start = np.stack([first * forward, np.full(size, second, dtype=np.complex128)], axis=1)
+        stay, arrive = (keep + draw * first) * forward, draw * first * forward
+        leave, remain = draw * second * np.ones_like(forward), (keep + draw * second) * np.ones_like(forward)
+        start = (first * forward, second * np.ones_like(forward))
     else:
         # A draw of the expert that is held already is no visible move.
-        step[:, 0, 0] = keep + draw * first * (1 + (half - 1) * forward) / half
-        step[:, 0, 1] = draw * second * backward
-        step[:, 1, 0] = draw * first * forward
-        step[:, 1, 1] = keep + draw * second * (1 + (rest - 1) * backward) / rest
-        start = np.stack([first * forward, second * backward], axis=1)
-    transform = (start[:, None, :] @ matrix_power(step, decisions - 1))[:, 0, :].sum(axis=1)
-    return np.asarray(np.fft.ifft(transform).real)
-
-
-def matrix_power(step: np.ndarray, power: int) -> np.ndarray:
-    """Return a stack of matrices to this power, by squaring."""
-    result = np.broadcast_to(np.eye(2, dtype=np.complex128), step.shape)
-    while power:
-        if power & 1:
-            result = result @ step
-        power >>= 1
-        if power:
-            step = step @ step
-    return np.asarray(result)
+        stay = keep + draw * first * (1 + (half - 1) * forward) / half
+        arrive = draw * first * forward
+        leave = draw * second * backward
+        remain = keep + draw * second * (1 + (rest - 1) * backward) / rest
+        start = (first * forward, second * backward)
+    total, left = start, decisions - 1
+    while left:
+        if left & 1:
+            total = (total[0] * stay + total[1] * arrive, total[0] * leave + total[1] * remain)
+        left >>= 1
+        if left:
+            # The square of the matrix with rows (stay, leave) and (arrive, remain).
+            crossing, trace = leave * arrive, stay + remain
+            stay, leave, arrive, remain = stay**2 + crossing, leave * trace, arrive * trace, remain**2 + crossing
+    return np.asarray(np.fft.irfft(total[0] + total[1], size))
