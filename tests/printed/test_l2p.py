@@ -91,7 +91,7 @@ class TestFormulas:
 
 
 def brute_laws(n, decisions, eta, force, batch, sides, visits):
-    """Return both laws of the attacked number, by all experts and all batches of the decisions."""
+    """Return both laws of the attacked number and the last half, by all experts and all batches of the decisions."""
     half = n // 2
     first = [exp(-eta)] * half + [1.0] * (n - half)
     last = [1.0] * half + [exp(-eta) if sides == 2 else 1.0] * (n - half)
@@ -111,8 +111,8 @@ def brute_laws(n, decisions, eta, force, batch, sides, visits):
                     later[y, number + moved] += step
             law = later
         total = defaultdict(float)
-        for (_, number), chance in law.items():
-            total[number] += chance
+        for (x, number), chance in law.items():
+            total[x < half, number] += chance
         laws.append(total)
     return laws
 

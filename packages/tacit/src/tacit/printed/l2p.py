@@ -137,9 +137,9 @@ def leaked_delta(n: int, decisions: int, eta: float, force: float, batch: int, e
     One round of the first batch has loss 1 for one half of the experts and 0 for the others, or the other way round
     (with `sides=1`: or no loss at all). All other losses are 0. From the second batch on the coin then keeps with a
     probability that no data move, and the law of a draw has two values, one for each half. The attack
-    looks at one number, the better of two: how many batches were played by an expert of the first half, and how many
-    more of the visible moves went to that half than to the other one. Its laws are those of a Markov chain with two
-    states, found by a Fourier transform; what rounding may have added is taken off.
+    looks at the half of the last decision and at one number, the better of two: how many batches were played by an
+    expert of the first half, and how many more of the visible moves went to that half than to the other one. Its laws
+    are those of a Markov chain with two states, found by a Fourier transform; what rounding may have added is taken off.
 
     Args:
         n: number of experts.
@@ -168,7 +168,7 @@ def leaked_delta(n: int, decisions: int, eta: float, force: float, batch: int, e
 
 
 def half_law(n: int, decisions: int, keep: float, weight: float, visits: bool) -> FloatArray:
-    """Return the law of the attacked number, modulo the length of the array.
+    """Return the law of the attacked number together with the half that has the last decision, as one array.
 
     Args:
         n: number of experts; the first half has n // 2 of them.
@@ -204,4 +204,4 @@ def half_law(n: int, decisions: int, keep: float, weight: float, visits: bool) -
             # The square of the matrix with rows (stay, leave) and (arrive, remain).
             crossing, trace = leave * arrive, stay + remain
             stay, leave, arrive, remain = stay**2 + crossing, leave * trace, arrive * trace, remain**2 + crossing
-    return np.asarray(np.fft.irfft(total[0] + total[1], size))
+    return np.concatenate([np.fft.irfft(each, size) for each in total])
