@@ -364,7 +364,7 @@ class Plan(ABC):
         raise no_printed_parameters(cls)
 
     def refuse_unkept(self, private: bool) -> None:
-        """Raise PrivacyError if noise is secret, as if it protected somebody, and the printed promise is not kept."""
+        """Raise PrivacyError if the printed promise is not kept, and noise is secret or somebody is charged for it."""
         if self.printed is None or not private or self.printed_status in RUNNABLE:
             return
         promise = self.printed.promise(self.guarantee.curve)
@@ -388,7 +388,7 @@ class Plan(ABC):
                 "The 'randomness' parameter of start must be Randomness.secret() or "
                 f"Randomness.replayable(seed). Got {randomness!r} instead."
             )
-        self.refuse_unkept(source.private)
+        self.refuse_unkept(source.private or ledger is not None)
         learner = self._learner(source)
         if ledger is not None:
             ledger.record(self.algorithm, learner.guarantee)
@@ -410,7 +410,6 @@ class Plan(ABC):
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
-        self.refuse_unkept(learner.guarantee.private)
         return learner
 
     @property
