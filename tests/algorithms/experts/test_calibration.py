@@ -120,7 +120,9 @@ def test_l2p_refuses_what_it_cannot_do():
     with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
         L2P.calibrate(problem, epsilon=1.0, delta=1e-6, max_switches=5)
     for name in ("paper", "theorem-3.10", "theorem-3.12"):
-        with pytest.raises(InvalidInput, match=r"L2P\.as_printed\(problem, epsilon=\.\.\., delta=\.\.\., result='Theorem 3\.2'\)"):
+        with pytest.raises(
+            InvalidInput, match=r"L2P\.as_printed\(problem, epsilon=\.\.\., delta=\.\.\., result='Theorem 3\.2'\)"
+        ):
             L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration=name)
     with pytest.raises(InvalidInput, match="'calibration'"):
         L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="theorem-4")

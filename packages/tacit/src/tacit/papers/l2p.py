@@ -46,8 +46,8 @@ def batches_note(plan: L2P) -> str:
     printed = proposition_3_3_order(rounds, plan.eta, plan.batch)
     charged = plan.eta * rounds * plan.batch / 8
     return (
-        f"batches of {plan.batch} add {added:.3g} in expectation; printed: O(T B^2 eta^2), which is {printed:.3g} here; "
-        f"eta T B/8 = {charged:.3g}"
+        f"batches of {plan.batch} add {added:.3g} in expectation; printed: O(T B^2 eta^2), which is {printed:.3g} "
+        f"here; eta T B/8 = {charged:.3g}"
     )
 
 
@@ -177,8 +177,8 @@ RESULTS = (
         "Theorem 3.12",
         "convex losses",
         "rate",
-        "With B = 1/(2 epsilon ln(1/delta)), eta = epsilon^{2/3}/(T^{1/3} ln(T/delta)), p = eta/epsilon, lambda = (L/D) "
-        "max(sqrt(T), sqrt(d ln T)/eta) and beta = eta^2 lambda/(20 L^2) it is (epsilon, delta)-private, with regret "
+        "With B = 1/(2 epsilon ln(1/delta)), eta = epsilon^{2/3}/(T^{1/3} ln(T/delta)), p = eta/epsilon, lambda = "
+        "(L/D) max(sqrt(T), sqrt(d ln T)/eta) and beta = eta^2 lambda/(20 L^2) it is (epsilon, delta)-private, with regret "
         "L D O(sqrt(T) + T^{1/3} sqrt(d ln T) ln(T/delta)/epsilon^{2/3}).",
         plan="L2PConvex",
         readings={"repaired": "a smaller number in place of ln(T/delta), as small as what is proved allows"},
@@ -229,7 +229,8 @@ RESULTS = (
         "Lemma C.1",
         "draws share the budget",
         "lower bound",
-        "The Renyi divergences of the draws of an epsilon^2-concentrated private learner sum to at most alpha epsilon^2.",
+        "The Renyi divergences of the draws of an epsilon^2-concentrated private learner sum to at most "
+        "alpha epsilon^2.",
     ),
     Result(
         "Lemma C.2",

@@ -14,7 +14,7 @@ from tacit.papers.paper import Entry, Paper, Stream
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
-from tacit.papers.table import csv_table, html_table, json_table, markdown_table, text_table
+from tacit.papers.table import csv_table, html_table, json_table, markdown_table, plain_row, text_table
 from tacit.problems import Problem
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
@@ -52,7 +52,7 @@ class PaperRun:
         return {
             "paper": self.paper.name,
             "settings": asdict(self.settings),
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [plain_row(row) for row in self.rows],
         }
 
     def write_table(self, path: str | Path) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
 from html import escape
 from math import isfinite
 from typing import Any
@@ -68,7 +69,7 @@ def text_table(rows: Sequence[Row]) -> str:
     def padded(line: Sequence[str]) -> str:
         return "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
 
-    lines = []
+    lines: list[str] = []
     for stream in dict.fromkeys(row.stream for row in rows):
         lines += ["", stream, padded(headings)] if lines else [stream, padded(headings)]
         for row in rows:
@@ -102,13 +103,11 @@ def csv_table(_rows: Sequence[Row], record: Any) -> str:
 
 
 def json_table(_rows: Sequence[Row], record: Any) -> str:
-    """Return the whole record as JSON; what is infinite or missing is null."""
+    """Return the whole record as JSON."""
+    return json.dumps(record, indent=2, allow_nan=False) + "\n"
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: plain(each) for name, each in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(each) for each in value]
-        return None if isinstance(value, float) and not isfinite(value) else value
 
-    return json.dumps(plain(record), indent=2) + "\n"
+def plain_row(row: Row) -> dict[str, Any]:
+    """Return a row by its fields; what is infinite is None, which JSON has."""
+    infinite = [name for name, value in asdict(row).items() if isinstance(value, float) and not isfinite(value)]
+    return asdict(row) | dict.fromkeys(infinite)

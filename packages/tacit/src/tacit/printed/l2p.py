@@ -84,7 +84,7 @@ def theorem_3_10(n: int, rounds: int, epsilon: float) -> dict[str, float]:
 
 def theorem_3_10_order(n: int, rounds: int, epsilon: float) -> float:
     """Return sqrt(T ln d) + T^(1/3) ln(d)/epsilon^(2/3), the printed order of regret, without its constant."""
-    return sqrt(rounds * log(n)) + rounds ** (1 / 3) * log(n) / epsilon ** (2 / 3)
+    return sqrt(rounds * log(n)) + float(rounds) ** (1 / 3) * log(n) / epsilon ** (2 / 3)
 
 
 def lemma_3_11_eta(rate: float, ridge: float, lipschitz: float, measure_delta: float) -> float:
@@ -120,7 +120,7 @@ def theorem_3_12_order(
     dimension: int, rounds: int, epsilon: float, delta: float, lipschitz: float, diameter: float
 ) -> float:
     """Return L D (sqrt(T) + T^(1/3) sqrt(d ln T) ln(T/delta)/epsilon^(2/3)), the printed order of regret."""
-    private = rounds ** (1 / 3) * sqrt(dimension * log(rounds)) * log(rounds / delta) / epsilon ** (2 / 3)
+    private = float(rounds) ** (1 / 3) * sqrt(dimension * log(rounds)) * log(rounds / delta) / epsilon ** (2 / 3)
     return lipschitz * diameter * (sqrt(rounds) + private)
 
 
@@ -139,7 +139,8 @@ def leaked_delta(n: int, decisions: int, eta: float, force: float, batch: int, e
     probability that no data move, and the law of a draw has two values, one for each half. The attack
     looks at the half of the last decision and at one number, the better of two: how many batches were played by an
     expert of the first half, and how many more of the visible moves went to that half than to the other one. Its laws
-    are those of a Markov chain with two states, found by a Fourier transform; what rounding may have added is taken off.
+    are those of a Markov chain with two states, found by a Fourier transform. What rounding may have added is taken
+    off.
 
     Args:
         n: number of experts.

@@ -69,7 +69,7 @@ class Plan(ABC):
     _promises_nothing: ClassVar[tuple[str, ...]] = ()
     """Those of a private algorithm that promise no privacy: they take neither epsilon nor delta."""
     _prints_epsilon: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Results whose formula gives epsilon, and the parameters that it needs: with all of these, epsilon may be left out."""
+    """Results whose formula gives epsilon, and the parameters it needs: with these, epsilon may be left out."""
     _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
     """Why a problem with delay > 0 is refused (empty: it is not)."""
     _any_horizon: ClassVar[bool] = False
@@ -548,7 +548,11 @@ class Planned(Protocol):
         """The chosen plan."""
 
 
-OLD_SPELLINGS = {"calibration": ("paper", "theorem-3.10", "theorem-3.12"), "thresholds": ("paper",), "noise": ("printed",)}
+OLD_SPELLINGS = {
+    "calibration": ("paper", "theorem-3.10", "theorem-3.12"),
+    "thresholds": ("paper",),
+    "noise": ("printed",),
+}
 """Options of `calibrate` before version 0.4, and the values with which they asked for printed parameters."""
 
 

@@ -81,11 +81,12 @@ class Simulation:
         """Describe the result in five lines, without its arrays."""
         plan, lost = self.plan, float(np.mean(self.missing))
         guarantee = plan.guarantee
-        runs = f"{len(self.regret)} {'run' if len(self.regret) == 1 else 'runs'}"
+        count = len(self.regret)
+        runs = f"{count} {'run' if count == 1 else 'runs'} of {int(self.rounds[-1]):,} rounds"
         silent = f", {lost:,.1f} rounds without feedback" if lost else ""
         return "\n".join(
             (
-                f"{plan.algorithm} against {type(self.environment).__name__}: {runs} of {int(self.rounds[-1]):,} rounds",
+                f"{plan.algorithm} against {type(self.environment).__name__}: {runs}",
                 f"mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}), "
                 f"{self.per_round:.4g} a round",
                 f"certified regret {self.bound:,.1f}",

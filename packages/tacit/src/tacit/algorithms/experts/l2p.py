@@ -452,9 +452,7 @@ def batch_differs(printed: float, batch: int) -> tuple[str, ...]:
     return (f"B = {printed:.4g} is rounded up to {batch}",) if abs(printed - batch) > 1e-9 * batch else ()
 
 
-def repaired_theorem_3_10(
-    problem: Experts, asked: Target, values: Mapping[str, float]
-) -> tuple[Parameters, float]:
+def repaired_theorem_3_10(problem: Experts, asked: Target, values: Mapping[str, float]) -> tuple[Parameters, float]:
     """Return the largest eta below the printed one that is proved to keep epsilon, with the ratio of p to eta/epsilon.
 
     Batches are never so long that they cost more than the weights do: eta T B/8 <= ln(N)/eta, or B = 1.
@@ -463,7 +461,9 @@ def repaired_theorem_3_10(
 
     def tuned(eta: float, ratio: float) -> Parameters:
         affordable = int(8 * log(problem.n) / (rounds * eta**2))
-        return Parameters(eta, min(0.5, ratio * eta / asked.epsilon), max(1, min(rounded_batch(values["batch"]), affordable)))
+        return Parameters(
+            eta, min(0.5, ratio * eta / asked.epsilon), max(1, min(rounded_batch(values["batch"]), affordable))
+        )
 
     def proved(eta: float, ratio: float) -> float:
         at = tuned(eta, ratio)
