@@ -178,8 +178,8 @@ RESULTS = (
         "convex losses",
         "rate",
         "With B = 1/(2 epsilon ln(1/delta)), eta = epsilon^{2/3}/(T^{1/3} ln(T/delta)), p = eta/epsilon, lambda = "
-        "(L/D) max(sqrt(T), sqrt(d ln T)/eta) and beta = eta^2 lambda/(20 L^2) it is (epsilon, delta)-private, with regret "
-        "L D O(sqrt(T) + T^{1/3} sqrt(d ln T) ln(T/delta)/epsilon^{2/3}).",
+        "(L/D) max(sqrt(T), sqrt(d ln T)/eta) and beta = eta^2 lambda/(20 L^2) it is (epsilon, delta)-private, with "
+        "regret L D O(sqrt(T) + T^{1/3} sqrt(d ln T) ln(T/delta)/epsilon^{2/3}).",
         plan="L2PConvex",
         readings={"repaired": "a smaller number in place of ln(T/delta), as small as what is proved allows"},
         errata=("theorem_3_12", "equation_5", "switch_bit", "lemma_3_8", "proposition_3_3"),

@@ -6,7 +6,7 @@ lambda. B is not rounded here; whoever runs it rounds it up, and says so.
 
 from __future__ import annotations
 
-from math import ceil, e, exp, log, log2, pi, sqrt
+from math import cbrt, ceil, e, exp, log, log2, pi, sqrt
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def theorem_3_10(n: int, rounds: int, epsilon: float) -> dict[str, float]:
 
 def theorem_3_10_order(n: int, rounds: int, epsilon: float) -> float:
     """Return sqrt(T ln d) + T^(1/3) ln(d)/epsilon^(2/3), the printed order of regret, without its constant."""
-    return sqrt(rounds * log(n)) + float(rounds) ** (1 / 3) * log(n) / epsilon ** (2 / 3)
+    return sqrt(rounds * log(n)) + cbrt(rounds) * log(n) / cbrt(epsilon**2)
 
 
 def lemma_3_11_eta(rate: float, ridge: float, lipschitz: float, measure_delta: float) -> float:
@@ -120,7 +120,7 @@ def theorem_3_12_order(
     dimension: int, rounds: int, epsilon: float, delta: float, lipschitz: float, diameter: float
 ) -> float:
     """Return L D (sqrt(T) + T^(1/3) sqrt(d ln T) ln(T/delta)/epsilon^(2/3)), the printed order of regret."""
-    private = float(rounds) ** (1 / 3) * sqrt(dimension * log(rounds)) * log(rounds / delta) / epsilon ** (2 / 3)
+    private = cbrt(rounds) * sqrt(dimension * log(rounds)) * log(rounds / delta) / cbrt(epsilon**2)
     return lipschitz * diameter * (sqrt(rounds) + private)
 
 
