@@ -8,7 +8,7 @@ import mpmath
 import pytest
 
 from algorithms.measures.measures import ThreeNames
-from tacit import Convex, Experts, InvalidInput, PrivacyError, Randomness
+from tacit import Convex, Experts, InvalidInput, PrivacyError, Randomness, contract, verify
 from tacit.algorithms import L2P, L2PConvex, L2PMeasure
 from tacit.domains import Ball, Box
 from tacit.losses import HingeLoss, LogisticLoss
@@ -357,6 +357,15 @@ class TestTheorem312:
         found = l2p.theorem_3_12(1, 2000, 1.0, 1e-6, 1.0, 2.0, logarithm=log(2000 / 1e-6))
         assert found == l2p.theorem_3_12(1, 2000, 1.0, 1e-6, 1.0, 2.0)
         assert float(plan.regret_bound) < 1000
+
+    def test_its_contract_is_recomputed_with_its_slack(self):
+        made = contract(L2PConvex.as_printed(interval(2000), **WANTED))
+        assert verify(made).answer == "yes"
+        for slack in (made["parameters"]["slack"] / 2, made["parameters"]["slack"] * 2):
+            assert verify({**made, "parameters": {**made["parameters"], "slack": slack}}).answer == "no"
+        with pytest.raises(InvalidInput, match="slack"):
+            verify({**made, "parameters": {**made["parameters"], "slack": 0.5}})
+        assert "slack" not in contract(L2PConvex.calibrate(interval(200), **WANTED))["parameters"]
 
     def test_what_is_refused(self):
         with pytest.raises(InvalidInput, match="'reading'"):
