@@ -9,6 +9,7 @@ from pathlib import Path
 from typer.main import get_command
 
 import tacit
+from tacit import papers
 from tacit.cli.app import app
 from tacit.packages import OWN_PACKAGES
 
@@ -68,9 +69,11 @@ def is_a_command(words):
         elif word.startswith("--"):
             known = any(word in parameter.opts for parameter in command.params)
             option = word
-        else:
-            command = command.get_command(None, word) if hasattr(command, "get_command") else None
+        elif hasattr(command, "get_command"):
+            command = command.get_command(None, word)
             known = command is not None
+        else:
+            known = command.name == "paper" and word in papers.NAMES
         if not known:
             return False
     return True
@@ -79,8 +82,8 @@ def is_a_command(words):
 def takes(function, owner, keyword):
     """Whether a call may have this keyword; `calibrate` passes its options on."""
     parameters = {*inspect.signature(function).parameters}
-    if function.__name__ == "calibrate":
-        parameters |= {*inspect.signature(owner._calibrate).parameters}
+    if function.__name__ in ("calibrate", "as_printed"):
+        parameters |= {*inspect.signature(getattr(owner, f"_{function.__name__}")).parameters}
     return keyword in parameters
 
 

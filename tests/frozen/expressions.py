@@ -102,7 +102,13 @@ def _entries(values: Any) -> str:
     return f"({inside},)" if len(values) == 1 else f"({inside})"
 
 
-LATER = {"printed": (), "uphill": ("BanditFW",), "selection": ("LimitedUpdates",), "windows": ("RestartOnShift",)}
+LATER = {
+    "printed": (),
+    "selection": ("LimitedUpdates",),
+    "slack": ("L2PConvex", "L2PMeasure"),
+    "uphill": ("BanditFW",),
+    "windows": ("RestartOnShift",),
+}
 """Fields that plans of 0.3 did not have, and whose plans (empty: all); at their default they are left out."""
 
 

@@ -59,7 +59,7 @@ def test_hedge_on_sums_meets_the_numbers(setting, wanted):
 def test_printed_theorem_meets_the_numbers(setting, wanted):
     """Theorem 3.2 with its best parameters; its own privacy claim is certified by our accountant too."""
     rounds, n, epsilon = setting
-    plan = L2P.calibrate(Experts(n=n, horizon=rounds), epsilon=epsilon, delta=1e-6, calibration="paper")
+    plan = L2P.as_printed(Experts(n=n, horizon=rounds), epsilon=epsilon, delta=1e-6, result="Theorem 3.2")
     check(plan, wanted[1], 0.05, epsilon)
     log_one = np.log(2 * rounds / 1e-6)
     spread = rounds * plan.eta**2 * plan.force / plan.batch
@@ -119,16 +119,15 @@ def test_l2p_refuses_what_it_cannot_do():
         L2P.calibrate(problem, epsilon=1.0, delta=0.0)
     with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
         L2P.calibrate(problem, epsilon=1.0, delta=1e-6, max_switches=5)
-    for name, reason in (("theorem-3.10", "Proposition 3.3"), ("theorem-3.12", "contradicts Theorem 3.2")):
-        with pytest.raises(PrivacyError, match=reason):
+    for name in ("paper", "theorem-3.10", "theorem-3.12"):
+        with pytest.raises(
+            InvalidInput, match=r"L2P\.as_printed\(problem, epsilon=\.\.\., delta=\.\.\., result='Theorem 3\.2'\)"
+        ):
             L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration=name)
     with pytest.raises(InvalidInput, match="'calibration'"):
         L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="theorem-4")
-    for fields in ({"relation": ZERO_OUT}, {"rounds_per_person": 2}):
-        with pytest.raises(PrivacyError, match="the paper's own setting"):
-            L2P.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="paper", **fields)
     with pytest.raises(PrivacyError, match="at least 2 rounds"):
-        L2P.calibrate(Experts(n=4, horizon=1), epsilon=1.0, delta=1e-6, calibration="paper")
+        L2P.as_printed(Experts(n=4, horizon=1), epsilon=1.0, delta=1e-6, result="Theorem 3.2")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -13,7 +13,7 @@ def expert_bounds(rounds: int, n: int, epsilon: float) -> list[float]:
     """No privacy, Theorem 3.2 with its best parameters, lazy experts, Hedge on sums."""
     problem = tacit.Experts(n=n, horizon=rounds)
     plans = [
-        tacit.algorithms.L2P.calibrate(problem, epsilon=epsilon, delta=1e-6, calibration="paper"),
+        tacit.algorithms.L2P.as_printed(problem, epsilon=epsilon, delta=1e-6, result="Theorem 3.2"),
         tacit.algorithms.LazyExperts.calibrate(problem, epsilon=epsilon, delta=1e-6),
         tacit.algorithms.HedgeOnSums.calibrate(problem, epsilon=epsilon, delta=1e-6),
     ]

@@ -90,6 +90,7 @@ def _position(state: State | None) -> Position:
 def fleet_problem(plan: Plan) -> Options:
     """The problem of a plan that a fleet can run."""
     if isinstance(plan, Plan) and isinstance(plan.problem, Experts | Arms):
+        plan.refuse_unkept(private=True)
         return plan.problem
     raise InvalidInput("The 'plan' parameter of a fleet must be a plan for Experts, Tracking or Arms.")
 

@@ -164,7 +164,8 @@ def _plan_to_dict(plan: Plan, *, inner: bool) -> dict[str, Any]:
     problem = problem_to_dict(plan.problem)
     if inner and problem is None:
         raise InvalidInput("The problem of this inner plan is not made of numbers.")
-    parameters = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "problem"}
+    hidden = ("problem",) if plan.printed is not None else ("problem", "printed")
+    parameters = {field.name: getattr(plan, field.name) for field in fields(plan) if field.name not in hidden}
     described = {name: _written(value) for name, value in parameters.items()}
     return {"algorithm": type(plan).__name__, "problem": problem, "parameters": described}
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import tacit
+from tacit import algorithms
 from tacit.cli import options, papers, problems
 from tacit.cli.options import add_command, add_commands
 from tacit.cli.plugins import Commands
@@ -17,6 +19,7 @@ from tacit.environments.named import NAMED, fitting_environment, named_environme
 from tacit.errors import InvalidInput
 from tacit.problems import Problem
 from tacit.report.plots import plot_regret
+from tacit.runtime.plan import Plan
 from tacit.version import __version__
 
 plans = typer.Typer(
@@ -61,16 +64,63 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Makes the runs repeatable.")] = 0,
     missing: Annotated[float, typer.Option(help="Share of the rounds whose feedback never comes.")] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture of regret here.")] = None,
+    as_printed: Annotated[
+        str | None,
+        typer.Option(help='With --algorithm: the parameters that a paper prints in this result, such as "Theorem 8".'),
+    ] = None,
+    reading: Annotated[
+        str | None, typer.Option(help="With --as-printed: a choice where the print leaves a parameter open.")
+    ] = None,
 ) -> None:
     """The chosen plan runs against an environment."""
     options.check_picture(plot)
     if problem.horizon is None:
         raise InvalidInput("tacit simulate needs --horizon: how many rounds are played.")
     stream = named_environment(environment or fitting_environment(problem), problem)
-    result = tacit.simulate(tacit.plan(problem, **privacy), stream, runs=runs, seed=seed, missing=missing)
+    printed = as_printed is not None or reading is not None
+    plan = printed_plan(problem, privacy, as_printed, reading) if printed else tacit.plan(problem, **privacy)
+    result = tacit.simulate(plan, stream, runs=runs, seed=seed, missing=missing)
     if plot is not None:
         plot_regret([result], plot)
-    output.answer(result.summary(), result.to_dict())
+    said = (f"{said_of_print(result.plan)}\n", record_of_print(result.plan)) if printed else ("", {})
+    output.answer(f"{said[0]}{result.summary()}", result.to_dict() | said[1])
+
+
+def printed_plan(problem: Problem, privacy: dict[str, Any], result: str | None, reading: str | None) -> Plan:
+    """Return the plan with a paper's parameters; what no print knows is refused."""
+    if result is None:
+        raise InvalidInput("--reading needs --as-printed: the result whose parameters are read.")
+    if not privacy["algorithms"]:
+        raise InvalidInput("--as-printed needs --algorithm: whose parameters are printed there.")
+    for name, default in (("separation", 1), ("max_switches", None), ("numerics", "exact"), ("confidence", None)):
+        if privacy[name] != default:
+            raise InvalidInput(f"--as-printed takes no --{name.replace('_', '-')}: no paper prints it.")
+    (name,) = privacy["algorithms"]
+    algorithm = getattr(algorithms, name, None) if name in algorithms.__all__ else None
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Plan)):
+        raise InvalidInput(f"tacit has no algorithm {name!r}.")
+    finite = privacy["epsilon"] < inf
+    return algorithm.as_printed(
+        problem,
+        epsilon=privacy["epsilon"] if finite else None,
+        delta=privacy["delta"] if finite else None,
+        result=result,
+        reading=reading,
+        relation=privacy["relation"],
+        rounds_per_person=privacy["rounds_per_person"],
+    )
+
+
+def said_of_print(plan: Plan) -> str:
+    """Return what became of a printed promise, in one line."""
+    assert plan.printed is not None
+    return f"as printed ({plan.printed.place}): {plan.printed_status}: {plan.printed.promise(plan.guarantee.curve)}"
+
+
+def record_of_print(plan: Plan) -> dict[str, Any]:
+    """Return what became of a printed promise, for programs."""
+    assert plan.printed is not None
+    return {"as_printed": plan.printed.place, "status": plan.printed_status, "asked": plan.printed.epsilon}
 
 
 add_commands(simulations, simulate, problems.SIMULATED)

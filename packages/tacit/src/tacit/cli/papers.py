@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,17 +31,30 @@ def paper(
     """List the five papers, or run one: printed parameters, repaired, calibrated, rivals, and the still player."""
     if name is None:
         listed = [paper_named(each).PAPER for each in papers.NAMES]
-        lines = [f"{each.name:16} {each.year}  {each.title}" for each in listed]
-        output.answer(
-            "\n".join(lines), [{"name": each.name, "year": each.year, "title": each.title} for each in listed]
-        )
+        width = max(len(each.name) for each in listed)
+        lines = [
+            f"{number}  {each.name:{width}}  {each.year}  {len(each.results):2} results, {len(each.errata):2} errata  "
+            f"{each.title}"
+            for number, each in enumerate(listed, 1)
+        ]
+        records = [
+            {
+                "name": each.name,
+                "year": each.year,
+                "title": each.title,
+                "results": len(each.results),
+                "errata": len(each.errata),
+            }
+            for each in listed
+        ]
+        output.answer("\n".join(lines), records)
         return
     chosen = paper_named(name)
     options.check_picture(plot)
     options.check_folder(table)
     if table is not None and table.suffix not in TABLES:
         raise InvalidInput(f"A table is written as {', '.join(TABLES)}. Got {table.name!r} instead.")
-    found = chosen.run(horizon, dimension, epsilon, delta, runs, seed, result or None, sys.stderr.isatty())
+    found = chosen.run(horizon, dimension, epsilon, delta, runs, seed, result or None)
     if plot is not None:
         found.plot(plot)
     if table is not None:

@@ -34,7 +34,8 @@ class Row:
         label: kind of the row: still, printed, repaired, calibrated or rival.
         stream: what it ran on.
         result: number of the result whose parameters ran (empty: none).
-        plan: name of the algorithm that ran (empty: it was refused).
+        plan: name of the algorithm that ran (or, with the status "refused", that did not).
+        reading: which choice was made where the print leaves a parameter open.
         printed_regret: the printed bound, not capped (None: there is none, or an order only).
         regret_bound: the bound that is certified for the plan that ran.
         asked: epsilon that was asked.
@@ -52,6 +53,7 @@ class Row:
     stream: str
     result: str = ""
     plan: str = ""
+    reading: str = ""
     printed_regret: float | None = None
     regret_bound: float = inf
     asked: float | None = None
@@ -107,6 +109,7 @@ class Row:
             stream=stream,
             result="" if printed is None else printed.result,
             plan=plan.algorithm,
+            reading="" if printed is None else printed.reading,
             printed_regret=None if printed is None else printed.regret,
             regret_bound=bound,
             asked=asked.epsilon if plan.private else None,

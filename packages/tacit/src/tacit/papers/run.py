@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from tacit.papers.paper import Entry, Paper, Stream, algorithm_named
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import Still
-from tacit.papers.table import HEADINGS, cells, csv_table, json_table, markdown_table, text_table
+from tacit.papers.table import csv_table, html_table, json_table, markdown_table, plain_row, text_table
 from tacit.problems import Experts, Problem
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
@@ -28,7 +27,7 @@ PRIVACY = ("epsilon", "delta")
 """What an entry may ask for in place of the run's settings."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PaperRun:
     """The rows of a paper's table, with the simulations behind them.
 
@@ -55,7 +54,7 @@ class PaperRun:
         return {
             "paper": self.paper.name,
             "settings": asdict(self.settings),
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [plain_row(row) for row in self.rows],
         }
 
     def write_table(self, path: str | Path) -> None:
@@ -79,12 +78,12 @@ class PaperRun:
     def __str__(self) -> str:
         return self.table()
 
+    def __repr__(self) -> str:
+        streams = len({row.stream for row in self.rows})
+        return f"PaperRun({self.paper.name}: {len(self.rows)} rows on {streams} streams, {self.seconds:.1f} s)"
+
     def _repr_html_(self) -> str:
-        heading = "".join(f"<th>{escape(each)}</th>" for each in HEADINGS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in self.rows
-        )
-        return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(self.rows)
 
 
 def run_paper(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import textwrap
 from collections.abc import Sequence
+from dataclasses import asdict
+from html import escape
 from math import isfinite
 from typing import Any
 
@@ -14,6 +17,10 @@ from tacit.papers.row import Row
 HEADINGS = (
     "row", "stream", "plan", "printed", "bound", "epsilon", "status", "regret (10-90%)", "switches", "s", "note",
 )  # fmt: skip
+
+
+COLUMNS = 120
+INDENT = " " * 8
 
 
 def number(value: float | None) -> str:
@@ -45,19 +52,39 @@ def cells(row: Row) -> tuple[str, ...]:
         spread,
         number(row.switches),
         number(row.seconds),
-        row.note,
+        "; ".join(each for each in (row.reading, row.note) if each),
     )
 
 
 def text_table(rows: Sequence[Row]) -> str:
-    """Return columns of equal width, the notes last."""
-    table = [HEADINGS, *(cells(row) for row in rows)]
-    widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS) - 1)]
-    lines = []
-    for line in table:
-        padded = [cell.ljust(width) for cell, width in zip(line[:-1], widths, strict=True)]
-        lines.append("  ".join([*padded, line[-1]]).rstrip())
+    """Return columns of equal width for a terminal, a block for each stream and the note of a row under it.
+
+    What a block shares, the stream, is its heading; seconds are in the tables that are written to files.
+    """
+    shown = [index for index, name in enumerate(HEADINGS) if name not in ("stream", "s", "note")]
+    table = {row: cells(row) for row in rows}
+    headings = [HEADINGS[index] for index in shown]
+    widths = [max(len(line[index]) for line in (HEADINGS, *table.values())) for index in shown]
+
+    def padded(line: Sequence[str]) -> str:
+        return "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+    lines: list[str] = []
+    for stream in dict.fromkeys(row.stream for row in rows):
+        lines += ["", stream, padded(headings)] if lines else [stream, padded(headings)]
+        for row in rows:
+            if row.stream == stream:
+                lines.append(padded([table[row][index] for index in shown]))
+                lines += textwrap.wrap(table[row][-1], COLUMNS, initial_indent=INDENT, subsequent_indent=INDENT)
     return "\n".join(lines)
+
+
+def html_table(rows: Sequence[Row]) -> str:
+    """Return a table for notebooks."""
+    heading = "".join(f"<th>{escape(each)}</th>" for each in HEADINGS)
+    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells(row)) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<table><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def markdown_table(rows: Sequence[Row], _record: Any) -> str:
@@ -76,13 +103,11 @@ def csv_table(_rows: Sequence[Row], record: Any) -> str:
 
 
 def json_table(_rows: Sequence[Row], record: Any) -> str:
-    """Return the whole record as JSON; what is infinite or missing is null."""
+    """Return the whole record as JSON."""
+    return json.dumps(record, indent=2, allow_nan=False) + "\n"
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: plain(each) for name, each in value.items()}
-        if isinstance(value, list | tuple):
-            return [plain(each) for each in value]
-        return None if isinstance(value, float) and not isfinite(value) else value
 
-    return json.dumps(plain(record), indent=2) + "\n"
+def plain_row(row: Row) -> dict[str, Any]:
+    """Return a row by its fields; what is infinite is None, which JSON has."""
+    infinite = [name for name, value in asdict(row).items() if isinstance(value, float) and not isfinite(value)]
+    return asdict(row) | dict.fromkeys(infinite)

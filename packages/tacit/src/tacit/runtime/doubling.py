@@ -98,6 +98,7 @@ class Doubling(Plan):
         """The plan of epoch `index`, of FIRST_EPOCH * 2^index rounds."""
         if index not in self._epochs:
             plan = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
+            plan.refuse_unkept(private=True)
             first = plan if index == 0 else self.epoch(0)
             shared, several = self._shared_curve(first), self.target.rounds_per_person
             if several > 1 and isinstance(shared, Approximate):

@@ -658,6 +658,7 @@ class Learner(ABC):
                     raise InvalidInput(
                         f"This state of a {algorithm} learner contradicts itself: its counts do not agree."
                     )
+                self.plan.refuse_unkept(self._private)
             except MALFORMED as error:
                 self._scatter(before)
                 self._process = process

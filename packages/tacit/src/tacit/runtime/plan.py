@@ -66,6 +66,10 @@ class Plan(ABC):
     _takes: ClassVar[type[Problem]] = Problem
     printed_results: ClassVar[tuple[str, ...]] = ()
     """Numbers of the results whose printed parameters `as_printed` knows; the first one is its default."""
+    _promises_nothing: ClassVar[tuple[str, ...]] = ()
+    """Those of a private algorithm that promise no privacy: they take neither epsilon nor delta."""
+    _prints_epsilon: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Results whose formula gives epsilon, and the parameters it needs: with these, epsilon may be left out."""
     _no_delay: ClassVar[str] = "no regret bound is proved for it with late feedback"
     """Why a problem with delay > 0 is refused (empty: it is not)."""
     _any_horizon: ClassVar[bool] = False
@@ -284,9 +288,11 @@ class Plan(ABC):
         cls._check_problem(problem)
         if cls.private and not target.private:
             raise InvalidInput(f"{cls.__name__} is private: the 'epsilon' of its target must be finite.")
+        refuse_old_spellings(cls, options)
         check_options(f"{cls.__name__}.calibrate", cls._calibrate, options)
         if problem.horizon is not None or cls._any_horizon:
             made = _calibrated(cls, target, options, problem, by_rule=by_rule and cls._by_rule)
+            made.refuse_unkept(private=True)
             return _learning(made, cls, target, options)
         # A person's rounds may stand in different epochs: each epoch is planned for one of them.
         return Plan._restarted(problem, target, partial(_calibrated, cls, target.for_each_round, options))
@@ -336,8 +342,14 @@ class Plan(ABC):
         if problem.horizon is None:
             raise InvalidInput(f"The 'problem' parameter of {owner} must have a horizon: printed parameters need it.")
         check_options(owner, cls._as_printed, own)
-        if cls.private and (epsilon is None or delta is None):
-            raise InvalidInput(f"{owner} needs epsilon and delta: what is asked of {number}.")
+        promises = cls.private and number not in cls._promises_nothing
+        needed = cls._prints_epsilon.get(number)
+        follows = needed is not None and set(needed) <= {name for name, value in own.items() if value is not None}
+        if promises and (delta is None or (epsilon is None and not follows)):
+            given = f" (or {', '.join(needed)}, of which epsilon follows, and delta)" if needed else ""
+            raise InvalidInput(f"{owner} needs epsilon and delta{given}: what is asked of {number}.")
+        if cls.private and not promises and not (epsilon is None and delta is None):
+            raise InvalidInput(f"{owner} takes no epsilon and no delta for {number}, which promises no privacy.")
         asked = Target(
             float("inf") if epsilon is None else epsilon,
             0.0 if delta is None else delta,
@@ -352,7 +364,7 @@ class Plan(ABC):
         raise no_printed_parameters(cls)
 
     def refuse_unkept(self, private: bool) -> None:
-        """Raise PrivacyError if noise is secret, as if it protected somebody, and the printed promise is not kept."""
+        """Raise PrivacyError if the printed promise is not kept, and noise is secret or somebody is charged for it."""
         if self.printed is None or not private or self.printed_status in RUNNABLE:
             return
         promise = self.printed.promise(self.guarantee.curve)
@@ -376,7 +388,7 @@ class Plan(ABC):
                 "The 'randomness' parameter of start must be Randomness.secret() or "
                 f"Randomness.replayable(seed). Got {randomness!r} instead."
             )
-        self.refuse_unkept(source.private)
+        self.refuse_unkept(source.private or ledger is not None)
         learner = self._learner(source)
         if ledger is not None:
             ledger.record(self.algorithm, learner.guarantee)
@@ -398,7 +410,6 @@ class Plan(ABC):
         """
         learner = self._learner(Randomness.secret())
         learner.load_state_dict(state)
-        self.refuse_unkept(learner.guarantee.private)
         return learner
 
     @property
@@ -535,6 +546,25 @@ class Planned(Protocol):
     @property
     def plan(self) -> Plan:
         """The chosen plan."""
+
+
+OLD_SPELLINGS = {
+    "calibration": ("paper", "theorem-3.10", "theorem-3.12"),
+    "thresholds": ("paper",),
+    "noise": ("printed",),
+}
+"""Options of `calibrate` before version 0.4, and the values with which they asked for printed parameters."""
+
+
+def refuse_old_spellings(algorithm: type[Plan], options: Mapping[str, Any]) -> None:
+    """Raise InvalidInput, with the spelling of today, for an old way to ask for printed parameters."""
+    for name, value in options.items():
+        if algorithm.printed_results and isinstance(value, str) and value in OLD_SPELLINGS.get(name, ()):
+            owner = algorithm.__name__
+            raise InvalidInput(
+                f"{owner}.calibrate takes no {name}={value!r}: printed parameters are made by "
+                f"{owner}.as_printed(problem, epsilon=..., delta=..., result={algorithm.printed_results[0]!r})."
+            )
 
 
 def no_printed_parameters(algorithm: type[Plan]) -> InvalidInput:

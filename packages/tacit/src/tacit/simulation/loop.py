@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit.accounting.rounding import rounded_up
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
@@ -28,7 +29,7 @@ MOST_RUNS = 10**6
 """So many runs, and no more, may be asked for at once."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Simulation:
     """Regret of several runs at checkpoints, with everything needed to make them again.
 
@@ -85,6 +86,25 @@ class Simulation:
         lost *= self.plan.trivial_regret / (self.plan.horizon or REFERENCE_ROUNDS) if lost else 0.0
         plan, rounds = self.plan, int(self.rounds[-1])
         return float(plan.regret_bound_at(rounds) if isinstance(plan, Doubling) else plan.regret_bound) + lost
+
+    def __repr__(self) -> str:
+        """Describe the result in five lines, without its arrays."""
+        plan, lost = self.plan, float(np.mean(self.missing))
+        guarantee = plan.guarantee
+        count = len(self.regret)
+        runs = f"{count} {'run' if count == 1 else 'runs'} of {int(self.rounds[-1]):,} rounds"
+        silent = f", {lost:,.1f} rounds without feedback" if lost else ""
+        return "\n".join(
+            (
+                f"{plan.algorithm} against {type(self.environment).__name__}: {runs}",
+                f"mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}), "
+                f"{self.per_round:.4g} a round",
+                f"certified regret {self.bound:,.1f}",
+                f"mean switches {np.mean(self.switches):,.1f}{silent}",
+                f"plan: epsilon={rounded_up(guarantee.epsilon())} at delta={guarantee.at_delta:g}; "
+                f"these runs: seed {self.seed}, not private",
+            )
+        )
 
     def summary(self) -> str:
         """Describe the result in a few lines."""

@@ -273,6 +273,9 @@ def l2p_convex(contract: Facts) -> Leak:
     if force == 1:
         return _sampled(GaussianLeak(mu * mp.sqrt(tosses)), tosses * distance)
     clip = parameters.positive("clip")
+    slack = parameters.number("slack") if parameters.has("slack") else 1.0
+    if slack < 1:
+        raise InvalidInput("The 'slack' in the 'parameters' of a contract must be at least 1.")
     chain = Chain(
         tosses=tosses,
         force=force,
@@ -281,6 +284,7 @@ def l2p_convex(contract: Facts) -> Leak:
         width=0.0,
         rounds=persons,
         spread=2 * batch * clip,
+        offset=(slack - 1) * batch * clip,
         reference=reference,
         draw=lambda alpha: (alpha - 1) * alpha * mu**2 / 2,
     )

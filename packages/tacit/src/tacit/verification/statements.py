@@ -68,6 +68,7 @@ class Statement:
         stated: fields that a proof reads, and that no number shows.
         faint: fields that a proof reads, of which many values give the same epsilon, or nearly so.
         assumed: what the proof rests on that nobody can check.
+        optional: names of its own parameters that stand there only where they are not at their default.
         separates: whether the proof knows rounds of a person that are apart.
         endless: whether the proof holds for any number of rounds, so that a plan without a horizon is one plan.
     """
@@ -85,6 +86,7 @@ class Statement:
     stated: str = ""
     faint: str = ""
     assumed: str = ""
+    optional: str = ""
     separates: bool = False
     endless: bool = False
 
@@ -117,7 +119,8 @@ def check_form(part: Facts) -> None:
     check_schema(part.content("parameters"), "parameters", schema={"$ref": "#/$defs/parameters"})
     # Where a person's rounds are apart, and it matters: among the algorithms whose sums charge for it.
     apart = {"separation"} if parameters.has("separation") and statement.separates else set()
-    if parameters.names() != {*_COMMON, *statement.parameters.split(), *apart}:
+    own = {*statement.parameters.split(), *(name for name in statement.optional.split() if parameters.has(name))}
+    if parameters.names() != {*_COMMON, *own, *apart}:
         raise InvalidInput(f"The 'parameters' of this contract must be {statement.parameters} {' '.join(_COMMON)}.")
     kind, fields = statement.problem, _STATEMENTS["problems"][statement.problem]
     if problem.text("kind") != kind or problem.names() != {"kind", "horizon", "delay", *fields.split()}:

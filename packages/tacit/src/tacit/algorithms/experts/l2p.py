@@ -9,10 +9,11 @@ never redrawn (`reference_force=0`, the calibrated choice) leaves the law exact 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import ceil, exp, log
-from typing import Any, ClassVar
+from math import ceil, exp, inf, log
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from tacit.accounting.curves import BoundedRange, Curve
 from tacit.accounting.guarantee import EXACT, Relation
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.exact_draws import coin, draw_softmax
 from tacit.noise.lattice import LOSS_UNITS, quantise_losses
 from tacit.noise.randomness import Randomness
@@ -37,8 +38,17 @@ from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 MOST_SLACK = 1e6
-READINGS_OF_FORCE = {"p = eta/epsilon": 1.0, "p = 4 eta/epsilon": 4.0}
-"""Theorem 3.10 prints no p; Theorem 3.2 needs it to be some multiple of eta/epsilon."""
+READINGS_OF_FORCE = {
+    "p = eta/epsilon": "p as Theorem 3.12 prints it",
+    "p = 2 eta/epsilon": "the least p at which the proof of Theorem 3.12 has its eta/p <= epsilon/2",
+    "p = eta B ln(1/delta_1)": "the least p that Theorem 3.2 allows",
+}
+"""Readings of Theorem 3.10, which prints no p."""
+REPAIRED = "repaired"
+"""The reading of Theorem 3.10 with eta small enough, and batches short enough, for what is proved."""
+REPAIRED_FORCES = (1.0, 2.0, 4.0, 8.0)
+"""The p that a repair tries, in units of eta/epsilon."""
+ROUNDED = "losses are rounded down to multiples of 2^-24"
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,9 @@ class L2P(ExpertPlan):
     reference_force: float = 0.0
     batch: int = 1
     slack: float = 1.0
-    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.2", "Theorem 3.10")
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.2", "Theorem 3.10", "Proposition 3.3", "Algorithm 1")
+    _promises_nothing: ClassVar[tuple[str, ...]] = ("Proposition 3.3", "Algorithm 1")
+    _prints_epsilon: ClassVar[Mapping[str, tuple[str, ...]]] = {"Theorem 3.2": ("eta", "force", "batch")}
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
     theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), composition of random draws"
@@ -135,22 +147,32 @@ class L2P(ExpertPlan):
         force: float | None = None,
         batch: int | None = None,
     ) -> L2P:
-        evidence: tuple[str, ...] = ()
+        own = Own(eta, force, batch)
+        if problem.n < 2:
+            raise InvalidInput("The printed parameters of L2P need at least 2 experts. Got 1 instead.")
         if result == "Theorem 3.10":
-            values = l2p.theorem_3_10(problem.n, problem.horizon or 1, asked.epsilon)
-            named = check_choice(
-                "L2P.as_printed", "reading", reading or next(iter(READINGS_OF_FORCE)), READINGS_OF_FORCE
-            )
-            chosen = READINGS_OF_FORCE[named] * values["eta"] / asked.epsilon if force is None else force
-            eta, force, batch = values["eta"], min(chosen, 1.0), int(values["batch"])
-            evidence = ("p is not printed", "B is 1/epsilon, rounded up")
+            chosen = theorem_3_10(problem, asked, reading, own)
+        elif reading is not None:
+            raise InvalidInput(f"{result} has no readings. Got reading={reading!r} instead.")
+        elif result == "Theorem 3.2":
+            chosen = theorem_3_2(problem, asked, own)
         else:
-            named = ""
-            if eta is None or force is None or batch is None:
-                eta, force, batch = printed_parameters(problem, asked)
-        printed = Printed("l2p", result, asked.epsilon, asked.delta, reading=named, evidence=evidence)
+            chosen = without_privacy(problem, asked, result, own)
+        tuned = chosen.tuned
+        if not 0 < tuned.force < 1:
+            raise InvalidInput(
+                f"{result} has p={tuned.force:.4g} here, which is no probability below 1: take a smaller eta, a larger "
+                "epsilon, or another p (the parameter force)."
+            )
         return cls(
-            problem, eta, force, reference_force=force, batch=batch, slack=2.0, printed=printed, **asked.contract
+            problem,
+            tuned.rate,
+            tuned.force,
+            reference_force=tuned.force,
+            batch=tuned.batch,
+            slack=2.0,
+            printed=chosen.printed(problem, result),
+            **chosen.asked.contract,
         )
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
@@ -284,6 +306,198 @@ def coin_constant(batch: int, slack: float) -> int:
     return ceil(slack * (batch * LOSS_UNITS))
 
 
+class Own(NamedTuple):
+    """Parameters of a print that its reader chooses."""
+
+    eta: float | None
+    force: float | None
+    batch: int | None
+
+    @property
+    def complete(self) -> bool:
+        return None not in self
+
+
+class Chosen(NamedTuple):
+    """Parameters of a printed result, and what is to be said of them."""
+
+    asked: Target
+    tuned: Parameters
+    values: Mapping[str, float]  # as printed: B before it is rounded
+    reading: str = ""
+    order: str = ""
+    evidence: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
+
+    def printed(self, problem: Experts, result: str) -> Printed:
+        """Return the record of the plan, with what an attack on the decisions finds."""
+        differs = [ROUNDED, *self.differs]
+        rounds = problem.horizon or 1
+        if rounds % self.tuned.batch:
+            differs.append(f"the last batch has {rounds % self.tuned.batch} rounds, not {self.tuned.batch}")
+        record = Printed(
+            "l2p",
+            result,
+            reading=self.reading,
+            order=self.order,
+            evidence=self.evidence,
+            differs=tuple(differs),
+            values=self.values,
+        )
+        if self.asked.epsilon == inf:
+            return record
+        leaked = leaked_delta(problem, self.asked, self.tuned)
+        attack = (f"an attack on the decisions alone has delta({self.asked.epsilon:.4g}) >= {leaked:.2g}",)
+        return replace(
+            record,
+            epsilon=self.asked.epsilon,
+            delta=self.asked.delta,
+            lower_bound=leaked,
+            evidence=self.evidence + (attack if leaked > 0 else ()),
+        )
+
+
+def leaked_delta(problem: Experts, asked: Target, tuned: Parameters) -> float:
+    """Return a lower bound on delta(asked epsilon) of the printed algorithm."""
+    decisions = tosses(problem.horizon or 1, tuned.batch)
+    sides = asked.relation.sides
+    return l2p.leaked_delta(problem.n, decisions, tuned.rate, tuned.force, tuned.batch, asked.epsilon, sides)
+
+
+def theorem_3_2(problem: Experts, asked: Target, own: Own) -> Chosen:
+    """Return parameters of one's own with the epsilon that Theorem 3.2 prints for them, or the best for a target."""
+    rounds = problem.horizon or 1
+    if any(value is not None for value in own) and not own.complete:
+        raise InvalidInput("L2P.as_printed takes eta, force and batch for Theorem 3.2 together, or none of them.")
+    if asked.delta == 0:
+        raise InvalidInput("Theorem 3.2 needs delta above 0. Got 0 instead.")
+    log_one = l2p.theorem_3_2_log_one(rounds, asked.delta)
+    eta, force, batch = own_parameters(own) if own.complete else printed_parameters(problem, asked)
+    promised = l2p.theorem_3_2_epsilon(rounds, eta, force, batch, log_one)
+    evidence = [f"epsilon of Theorem 3.2 is {promised:.4g} at these parameters, delta_1 = delta/(2T)"]
+    if asked.epsilon == inf:
+        asked = replace(asked, epsilon=promised)
+    elif promised > asked.epsilon * (1 + 1e-9):
+        evidence.append("Theorem 3.2 itself does not promise what is asked")
+    return Chosen(
+        asked,
+        Parameters(eta, force, batch),
+        {"eta": eta, "force": force, "batch": batch, "epsilon": promised},
+        order=PROPOSITION_ORDER,
+        evidence=(*evidence, *l2p.theorem_3_2_failures(rounds, eta, force, batch, log_one)),
+    )
+
+
+PROPOSITION_ORDER = "that of the measure + O(T B^2 eta^2)"
+
+
+def own_parameters(own: Own) -> tuple[float, float, int]:
+    """Return eta, p and B that a reader chose, checked."""
+    return (
+        check_positive("L2P.as_printed", "eta", own.eta),
+        check_number("L2P.as_printed", "force", own.force, above=0.0, below=1.0),
+        check_integer("L2P.as_printed", "batch", own.batch),
+    )
+
+
+def theorem_3_10(problem: Experts, asked: Target, reading: str | None, own: Own) -> Chosen:
+    """Return the parameters of Theorem 3.10, with one of its readings or p of one's own."""
+    rounds = problem.horizon or 1
+    owner = "L2P.as_printed"
+    if own.eta is not None or own.batch is not None:
+        raise InvalidInput("Theorem 3.10 prints eta and batch: only force can be chosen.")
+    if asked.delta == 0:
+        raise InvalidInput("Theorem 3.10 needs delta above 0. Got 0 instead.")
+    values = l2p.theorem_3_10(problem.n, rounds, asked.epsilon)
+    batch = rounded_batch(values["batch"])
+    log_one = l2p.theorem_3_2_log_one(rounds, asked.delta)
+    tuned = Parameters(values["eta"], 0.0, batch)
+    differs = list(batch_differs(values["batch"], batch))
+    if own.force is not None:
+        if reading is not None:
+            raise InvalidInput(f"{owner} takes a reading of p or the parameter force, not both.")
+        named = f"p = {check_number(owner, 'force', own.force, above=0.0, below=1.0):.4g}"
+        tuned = tuned._replace(force=own.force)
+    else:
+        named = check_choice(owner, "reading", reading or next(iter(READINGS_OF_FORCE)), (*READINGS_OF_FORCE, REPAIRED))
+        forces = (values["eta"] / asked.epsilon, 2 * values["eta"] / asked.epsilon, values["eta"] * batch * log_one)
+        tuned = tuned._replace(force=dict(zip(READINGS_OF_FORCE, forces, strict=True)).get(named, 0.0))
+    if named == REPAIRED:
+        tuned, ratio = repaired_theorem_3_10(problem, asked, values)
+        share = tuned.rate / values["eta"]
+        named = f"{REPAIRED}: eta x {share:.3g}, p = {ratio:g} eta/epsilon, B = {tuned.batch}"
+        differs = [f"eta is {share:.3g} of the printed one"]
+        if tuned.batch != values["batch"]:
+            differs.append(f"B = {tuned.batch} for {values['batch']:.4g}: its regret is at most that of the weights")
+    promised = l2p.theorem_3_2_epsilon(rounds, tuned.rate, tuned.force, tuned.batch, log_one) if tuned.force else inf
+    failures = l2p.theorem_3_2_failures(rounds, tuned.rate, tuned.force, tuned.batch, log_one)
+    return Chosen(
+        asked,
+        tuned,
+        {**values, "regret order": l2p.theorem_3_10_order(problem.n, rounds, asked.epsilon)},
+        reading=named,
+        order="O(sqrt(T ln d) + T^(1/3) ln(d)/epsilon^(2/3))",
+        evidence=("p is not printed", f"epsilon of Theorem 3.2 is {promised:.4g} at these parameters", *failures),
+        differs=tuple(differs),
+    )
+
+
+def rounded_batch(printed: float) -> int:
+    """Return a printed batch size, rounded up; what rounding of floats adds to a whole number is none."""
+    return max(1, ceil(printed * (1 - 1e-12)))
+
+
+def batch_differs(printed: float, batch: int) -> tuple[str, ...]:
+    """Return the words that say that B was rounded, if it was."""
+    return (f"B = {printed:.4g} is rounded up to {batch}",) if abs(printed - batch) > 1e-9 * batch else ()
+
+
+def repaired_theorem_3_10(problem: Experts, asked: Target, values: Mapping[str, float]) -> tuple[Parameters, float]:
+    """Return the largest eta below the printed one that is proved to keep epsilon, with the ratio of p to eta/epsilon.
+
+    Batches are never so long that they cost more than the weights do: eta T B/8 <= ln(N)/eta, or B = 1.
+    """
+    rounds = problem.horizon or 1
+
+    def tuned(eta: float, ratio: float) -> Parameters:
+        affordable = int(8 * log(problem.n) / (rounds * eta**2))
+        return Parameters(
+            eta, min(0.5, ratio * eta / asked.epsilon), max(1, min(rounded_batch(values["batch"]), affordable))
+        )
+
+    def proved(eta: float, ratio: float) -> float:
+        at = tuned(eta, ratio)
+        return l2p_curve(problem, at, at.force, 2.0, asked.relation, asked.rounds_per_person).epsilon(asked.delta)
+
+    rates = {
+        ratio: largest(partial(proved, ratio=ratio), asked.epsilon, 1e-6 * values["eta"], values["eta"], 1e-3)
+        for ratio in REPAIRED_FORCES
+    }
+    ratio = max(rates, key=lambda each: rates[each])
+    return tuned(rates[ratio], ratio), ratio
+
+
+def without_privacy(problem: Experts, asked: Target, result: str, own: Own) -> Chosen:
+    """Return the parameters of a result that promises no privacy: those of Proposition 3.3 or of Algorithm 1."""
+    rounds = problem.horizon or 1
+    if own.eta is None or own.batch is None:
+        raise InvalidInput(f"L2P.as_printed needs eta and batch for {result}: neither is printed.")
+    least = l2p.proposition_3_3_least_force(own.eta, own.batch)
+    if own.force is None and result == "Algorithm 1":
+        raise InvalidInput("L2P.as_printed needs force for Algorithm 1: p is one of its inputs.")
+    eta, force, batch = own_parameters(own if own.force is not None else own._replace(force=min(least, 1 - 1e-9)))
+    added = l2p.proposition_3_3_order(rounds, eta, batch)
+    failed = ("no delta_1 < 1/2 has eta B ln(1/delta_1)/p <= 1",) if force < least else ()
+    return Chosen(
+        replace(asked, delta=L2P.delta),
+        Parameters(eta, force, batch),
+        {"eta": eta, "force": force, "batch": batch, "T B^2 eta^2": added},
+        reading="" if own.force is not None else "the least p that it allows",
+        order=PROPOSITION_ORDER,
+        evidence=(f"T B^2 eta^2 = {added:.3g}", *failed),
+    )
+
+
 def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, int]:
     """(eta, p, B) that minimise the corrected regret under the printed constraints of Theorem 3.2.
 
@@ -291,7 +505,7 @@ def printed_parameters(problem: Experts, target: Target) -> tuple[float, float, 
     eta B ln(1/d1) <= p, B <= T p, eta <= 1/10.
     """
     rounds = problem.horizon or 1
-    log_one = log(2 * rounds / target.delta)
+    log_one = l2p.theorem_3_2_log_one(rounds, target.delta)
 
     def rate(force: float, batch: int) -> float:
         def printed(eta: float) -> float:

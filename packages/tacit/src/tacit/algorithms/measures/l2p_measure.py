@@ -9,7 +9,7 @@ Proofs: docs/algorithms/l2p-measure.md.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, inf, isfinite
@@ -23,9 +23,11 @@ from tacit.accounting.guarantee import Relation
 from tacit.domains.convex_set import read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
+from tacit.printed import l2p
 from tacit.problems import Problem
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.printed import Printed
 from tacit.runtime.rate_search import Parameters, best_chain, tosses
 from tacit.runtime.rounds import same
 from tacit.runtime.small_instances import SmallInstance
@@ -216,6 +218,7 @@ class L2PMeasure(PrivatePlan):
         force: probability of a forced redraw of the held decision at each toss of the coins.
         batch: rounds from one toss to the next.
         reference_force: probability of a redraw of the reference at each toss; 0: it is one draw of the prior.
+        slack: the coin's constant C in units of batch * limit; 1 suffices, the print has 2.
 
     `L2PMeasure.calibrate(problem, epsilon=, delta=, measure=make)` searches force, batch and rate, where `make(rate)`
     is the measure at that rate.
@@ -225,6 +228,9 @@ class L2PMeasure(PrivatePlan):
     force: float
     batch: int = 1
     reference_force: float = 0.0
+    slack: float = 1.0
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.2",)
+    _prints_epsilon: ClassVar[Mapping[str, tuple[str, ...]]] = {"Theorem 3.2": ("measure", "force", "batch")}
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
 
@@ -233,6 +239,15 @@ class L2PMeasure(PrivatePlan):
         check_number("L2PMeasure", "force", self.force, above=0.0, below=1.0, closed_low=True)
         check_integer("L2PMeasure", "batch", self.batch)
         check_number("L2PMeasure", "reference_force", self.reference_force, above=0.0, below=1.0, closed_low=True)
+        check_number("L2PMeasure", "slack", self.slack, above=1.0, closed_low=True)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; the slack only where it is not 1."""
+        named = super().parameters
+        if self.slack == 1:
+            del named["slack"]
+        return named
 
     @property
     def decisions(self) -> int:
@@ -252,7 +267,13 @@ class L2PMeasure(PrivatePlan):
     def curve(self) -> Curve:
         tuned = Parameters(self.measure.limit, self.force, self.batch)
         exact = measure_curve(
-            self.measure, self.rounds, tuned, self.reference_force, self.relation, self.rounds_per_person
+            self.measure,
+            self.rounds,
+            tuned,
+            self.reference_force,
+            self.relation,
+            self.rounds_per_person,
+            self.slack,
         )
         if self.measure.sampler_distance == 0:
             return exact
@@ -271,7 +292,7 @@ class L2PMeasure(PrivatePlan):
 
     @property
     def expected_switches(self) -> float:
-        return self.decisions * (1 - (1 - self.force) * exp(-2 * self.batch * self.measure.limit))
+        return self.decisions * (1 - (1 - self.force) * exp(-(self.slack + 1) * self.batch * self.measure.limit))
 
     @classmethod
     def _calibrate(
@@ -314,6 +335,49 @@ class L2PMeasure(PrivatePlan):
             )
         return made
 
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Problem,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        measure: OwnMeasure | None = None,
+        force: float | None = None,
+        batch: int | None = None,
+    ) -> L2PMeasure:
+        owner = "L2PMeasure.as_printed"
+        if reading is not None:
+            raise InvalidInput(f"{result} has no readings. Got reading={reading!r} instead.")
+        if asked.delta == 0:
+            raise InvalidInput(f"{result} needs delta above 0. Got 0 instead.")
+        if measure is None or force is None or batch is None:
+            raise InvalidInput(f"{owner} needs measure, force and batch for {result}: none of them is printed.")
+        eta = check_measure(measure).limit
+        check_number(owner, "force", force, above=0.0, below=1.0)
+        check_integer(owner, "batch", batch)
+        rounds = problem.horizon or 1
+        log_one = l2p.theorem_3_2_log_one(rounds, asked.delta)
+        promised = l2p.theorem_3_2_epsilon(rounds, eta, force, batch, log_one)
+        evidence = [f"epsilon of Theorem 3.2 is {promised:.4g} at these parameters, delta_1 = delta/(2T)"]
+        differs = ["log ratios are clipped at the measure's limit"]
+        if measure.sampler_distance:
+            differs.append(f"draws are within {measure.sampler_distance:.2g} of their law in total variation")
+        if rounds % batch:
+            differs.append(f"the last batch has {rounds % batch} rounds, not {batch}")
+        printed = Printed(
+            "l2p",
+            result,
+            promised if asked.epsilon == inf else asked.epsilon,
+            asked.delta,
+            order="that of the measure + O(T B^2 eta^2)",
+            evidence=(*evidence, *l2p.theorem_3_2_failures(rounds, eta, force, batch, log_one)),
+            differs=tuple(differs),
+            values={"eta": eta, "force": force, "batch": batch, "epsilon": promised},
+        )
+        return cls(problem, measure, force, batch, force, 2.0, printed=printed, **asked.contract)
+
     @property
     def extreme_feedback(self) -> tuple[tuple[FloatArray, ...], FloatArray]:
         """The feedback that audits try: the ends of what is allowed, and a round without feedback."""
@@ -350,7 +414,7 @@ class L2PMeasureLearner(Learner):
             self._history,
             limit=plan.measure.limit,
             batch=plan.batch,
-            slack=1.0,
+            slack=plan.slack,
             force=plan.force,
             reference_force=plan.reference_force,
             streams=self._streams,
@@ -385,13 +449,14 @@ def measure_curve(
     reference_force: float,
     relation: Relation,
     rounds_per_person: int,
+    slack: float = 1.0,
 ) -> Curve:
     """What the two chains on a measure leak, if every draw has its law."""
     return two_chains_curve(
         limit=measure.limit,
         bit=measure.limit * relation.sides,
         batch=tuned.batch,
-        slack=1.0,
+        slack=slack,
         force=tuned.force,
         reference_force=reference_force,
         decisions=tosses(rounds, tuned.batch),

@@ -16,15 +16,15 @@ rounded off over a width w (`RoundedKink`), for at most w a^2/2 a round. Proofs:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import exp, inf, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from tacit.accounting.calibration import gaussian_mu, smallest
+from tacit.accounting.calibration import gaussian_mu, largest, smallest
 from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
 from tacit.accounting.guarantee import Relation
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
@@ -41,14 +41,18 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.kinks import KinkedLoss, RoundedKink
 from tacit.losses.loss import CONSTRUCTED, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
+from tacit.printed import l2p
 from tacit.problems import Convex
 from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.printed import Printed
 from tacit.runtime.rate_search import RateSearch, best_batch, best_near, tosses
 from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
 from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
-from tacit.validation import FloatArray, check_integer, check_number, check_positive, invalid
+from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive, invalid
 
+REPAIRED = "repaired"
+"""The reading of Theorem 3.12 with the logarithm in eta as small as what is proved allows."""
 # Loss evaluations in one draw that a plan accepts: several seconds.
 WORK_LIMIT = 1e8
 
@@ -78,6 +82,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         sampler_distance: total variation error of a draw (0 in one dimension, where draws are exact).
         work_limit: most loss evaluations in one draw; plans that need more are refused (None: no limit).
         smoothing: width over which the kink of a loss is rounded off where points are drawn (0: it is not).
+        slack: the coin's constant C in units of batch * clip; 1 suffices, the print has 2.
 
     >>> from tacit.domains import Ball
     >>> from tacit.losses import LogisticLoss
@@ -97,6 +102,8 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     sampler_distance: float = 0.0
     work_limit: float | None = WORK_LIMIT
     smoothing: float = 0.0
+    slack: float = 1.0
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.12",)
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
     released: ClassVar[str] = "every decision and the switch times of both chains"
 
@@ -105,6 +112,7 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         if self.smoothing and not isinstance(self.problem.loss, KinkedLoss):
             raise invalid("L2PConvex", "smoothing", f"0: {self.problem.loss!r} has no kink", self.smoothing)
         check_samplable(self.problem)
+        check_number("L2PConvex", "slack", self.slack, above=1.0, closed_low=True)
         for name in ("rate", "regularisation", "clip"):
             check_positive("L2PConvex", name, getattr(self, name))
         check_number("L2PConvex", "force", self.force, above=0.0, below=1.0, closed_low=True, closed_high=True)
@@ -118,6 +126,14 @@ class L2PConvex(ConvexPlan, PrivatePlan):
                 f"{self.work:.2g} loss evaluations, more than work_limit={self.work_limit:.2g}: raise work_limit, plan "
                 f"for fewer rounds, or use PrivateFTRL{' or CTRL' if self.problem.smoothness < inf else ''}."
             )
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; the slack only where it is not 1."""
+        named = super().parameters
+        if self.slack == 1:
+            del named["slack"]
+        return named
 
     @cached_property
     def sampled(self) -> Convex:
@@ -160,7 +176,9 @@ class L2PConvex(ConvexPlan, PrivatePlan):
     @cached_property
     def exact_curve(self) -> Curve:
         """The transcript's privacy curve if every draw had exactly its law."""
-        return exact_curve(self.problem, self._tuned, self.reference_force, self.relation, self.rounds_per_person)
+        return exact_curve(
+            self.problem, self._tuned, self.reference_force, self.relation, self.rounds_per_person, self.slack
+        )
 
     @property
     def _tuned(self) -> Tuning:
@@ -192,10 +210,11 @@ class L2PConvex(ConvexPlan, PrivatePlan):
             return 0.0
         if self.force == 1:
             return float(self.decisions)
-        hazard = 2 * self.batch * self.clip
+        hazard = (self.slack + 1) * self.batch * self.clip
         if self.reference_force == 0 and never_clips(self.problem, self._tuned, 0.0):
             # The mean log ratio to the centre sums to at most the regret against the centre.
-            hazard = min(hazard, self.batch * self.clip + self.rate * float(self.regret_bound) / self.decisions)
+            drift = self.rate * float(self.regret_bound) / self.decisions
+            hazard = min(hazard, self.slack * self.batch * self.clip + drift)
         return self.decisions * (1 - (1 - self.force) * exp(-hazard))
 
     @property
@@ -217,6 +236,75 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         if problem.domain.dimension > 1 and isinstance(problem.loss, KinkedLoss):
             width = _least_width(problem, lambda size: make(smoothing=size, work_limit=None).work, work_limit)
         return make(smoothing=width, work_limit=work_limit)
+
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Convex,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        work_limit: float | None = WORK_LIMIT,
+    ) -> L2PConvex:
+        if reading is not None:
+            check_choice("L2PConvex.as_printed", "reading", reading, (REPAIRED,))
+        if asked.delta == 0:
+            raise InvalidInput(f"{result} needs delta above 0. Got 0 instead.")
+        check_samplable(problem)
+        logarithm = log((problem.horizon or 1) / asked.delta)
+        values = printed_values(problem, asked, logarithm)
+        batch = max(1, ceil(values["batch"] * (1 - 1e-12)))
+        differs: tuple[str, ...] = ()
+        named = ""
+
+        def make(values: Mapping[str, float], printed: Printed | None = None, limit: float | None = None) -> L2PConvex:
+            return cls(
+                problem,
+                rate=values["rate"],
+                regularisation=values["regularisation"],
+                force=values["force"],
+                clip=printed_clip(problem, values),
+                batch=batch,
+                reference_force=values["force"],
+                sampler_distance=printed_distance(problem, asked, batch),
+                slack=2 * values["eta"] / printed_clip(problem, values),  # the coin's constant is 2 B eta
+                printed=printed,
+                work_limit=limit,
+                **asked.contract,
+            )
+
+        running = values
+        if reading == REPAIRED:
+            # eta grows as the logarithm shrinks, and p = eta/epsilon stays below one half.
+            low = max(1e-6, 2 * logarithm * values["force"])
+            share = largest(
+                lambda less: make(printed_values(problem, asked, 1 / less)).guarantee.epsilon(asked.delta),
+                asked.epsilon,
+                1 / (1e6 * logarithm),
+                1 / low,
+                1e-3,
+            )
+            running = printed_values(problem, asked, 1 / share)
+            named = f"{REPAIRED}: ln(T/delta) = {logarithm:.3g} -> {1 / share:.3g}"
+            differs = (f"eta, force, rate and regularisation follow from {1 / share:.3g} for ln(T/delta)",)
+        if not running["force"] < 1:
+            raise InvalidInput(
+                f"{result} has p = eta/epsilon = {running['force']:.4g} here, which is no probability below 1: take "
+                "more rounds, or a larger epsilon."
+            )
+        printed = Printed(
+            "l2p",
+            result,
+            asked.epsilon,
+            asked.delta,
+            reading=named,
+            order="L D O(sqrt(T) + T^(1/3) sqrt(d ln T) ln(T/delta)/epsilon^(2/3))",
+            evidence=printed_evidence(problem, asked, running, batch),
+            differs=(*differs, *printed_differs(problem, asked, running, batch)),
+            values=values,
+        )
+        return make(running, printed, work_limit)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated."""
@@ -258,7 +346,7 @@ class L2PConvexLearner(ConvexLearner):
             self._measure,
             limit=plan.clip,
             batch=plan.batch,
-            slack=1.0,
+            slack=plan.slack,
             force=plan.force,
             reference_force=plan.reference_force,
             streams=self._streams,
@@ -409,6 +497,62 @@ INTERVAL: dict[str, Any] = {
 }  # fmt: skip
 
 
+def printed_values(problem: Convex, asked: Target, logarithm: float) -> dict[str, float]:
+    """Return the parameters of Theorem 3.12 with this number for ln(T/delta)."""
+    domain = problem.domain
+    return l2p.theorem_3_12(
+        domain.dimension,
+        problem.horizon or 1,
+        asked.epsilon,
+        asked.delta,
+        problem.lipschitz,
+        domain.diameter,
+        logarithm=logarithm,
+    )
+
+
+def printed_clip(problem: Convex, values: Mapping[str, float]) -> float:
+    """Return the clip of the printed coin: what no log ratio exceeds, or eta if that is less."""
+    return min(values["eta"], values["rate"] * problem.lipschitz * problem.domain.diameter)
+
+
+def printed_distance(problem: Convex, asked: Target, batch: int) -> float:
+    """Return how far a draw may be from its law, so that both chains pay a small share of delta for all draws."""
+    if problem.domain.dimension == 1:
+        return 0.0
+    draws = 2 * max(1, tosses(problem.horizon or 1, batch))
+    return asked.delta * SAMPLER_SHARE / ((1 + exp(min(asked.epsilon, 500.0))) * draws)
+
+
+def printed_evidence(problem: Convex, asked: Target, values: Mapping[str, float], batch: int) -> tuple[str, ...]:
+    """Return what Theorem 3.2 and Lemma 3.11 say at the parameters of Theorem 3.12."""
+    rounds = problem.horizon or 1
+    eta, force = values["eta"], values["force"]
+    log_one = l2p.theorem_3_2_log_one(rounds, asked.delta)
+    promised = l2p.theorem_3_2_epsilon(rounds, eta, force, batch, log_one)
+    measure_delta = l2p.theorem_3_12_measure_delta(rounds, asked.delta, eta, force, batch, log_one)
+    moved = l2p.lemma_3_11_eta(values["rate"], values["regularisation"], problem.lipschitz, measure_delta)
+    return (
+        f"epsilon of Theorem 3.2 is {promised:.4g} at these parameters, of which 2 eta/p is {2 * eta / force:.4g}",
+        f"eta of Lemma 3.11 is {moved / eta:.3g} times the printed one at delta_0={measure_delta:.2g}",
+        *l2p.theorem_3_2_failures(rounds, eta, force, batch, log_one),
+    )
+
+
+def printed_differs(problem: Convex, asked: Target, values: Mapping[str, float], batch: int) -> tuple[str, ...]:
+    """Return where the learner is not the printed one."""
+    differs = []
+    if abs(values["batch"] - batch) > 1e-9 * batch:
+        differs.append(f"B = {values['batch']:.4g} is rounded up to {batch}")
+    if values["rate"] * problem.lipschitz * problem.domain.diameter > values["eta"]:
+        differs.append("the log ratio of a round is clipped at eta")
+    if distance := printed_distance(problem, asked, batch):
+        differs.append(f"draws are within {distance:.2g} of their law in total variation")
+    if np.any(problem.domain.centre != 0):
+        differs.append("the regulariser is centred in the set, not in 0")
+    return tuple(differs)
+
+
 class Tuning(NamedTuple):
     """The parameters of `L2PConvex` that are searched for."""
 
@@ -420,7 +564,12 @@ class Tuning(NamedTuple):
 
 
 def exact_curve(
-    problem: Convex, tuned: Tuning, reference_force: float, relation: Relation, rounds_per_person: int
+    problem: Convex,
+    tuned: Tuning,
+    reference_force: float,
+    relation: Relation,
+    rounds_per_person: int,
+    slack: float = 1.0,
 ) -> Curve:
     """Give the transcript's privacy curve if every draw had exactly its law."""
     decisions = tosses(problem.horizon or 1, tuned.batch)
@@ -434,7 +583,7 @@ def exact_curve(
         limit=tuned.clip,
         bit=coin_move(problem, tuned, reference_force, relation),
         batch=tuned.batch,
-        slack=1.0,
+        slack=slack,
         force=tuned.force,
         reference_force=reference_force,
         decisions=decisions,
