@@ -158,6 +158,13 @@ def test_the_numbers_of_the_comparison():
     assert tracking.theorem_4_1_experts(2, 1000, 1) == 4_002
 
 
+def test_a_phase_of_one_round_has_the_regret_of_the_horizon():
+    """The logarithm of its length is 0."""
+    assert tracking.theorem_5_1_order(2, 1, 0.5) == 2.0
+    assert tracking.proposition_d_1_order(1, 0.5) == 1.0
+    assert tracking.theorem_5_1_order(1000, 0, 0.01) == 0.0
+
+
 def test_the_price_of_algorithm_2_is_added_up_from_its_noise():
     """A move of 2 against Lap(4/epsilon), Lap(4/epsilon) and Lap(8/epsilon), and of 2 at the old epoch's last tests."""
     values = tracking.algorithm_2(5, 1000, 1.0, 0.001)

@@ -94,8 +94,10 @@ def test_printed_reductions():
     assert printed.box.printed.result == "Theorem 3.10"
     assert printed.printed.reading == "p = eta/epsilon"
     assert printed.printed.values["experts"] == printed.sequences.count
-    other = SwitchingSequences.as_printed(SMALL, epsilon=4.0, delta=1e-6, reading="p = 4 eta/epsilon")
-    assert other.box.force > printed.box.force
+    again = SwitchingSequences.as_printed(SMALL, epsilon=1.0, delta=1e-6, reading="p = eta/epsilon")
+    assert again.signature == printed.signature
+    with pytest.raises(InvalidInput, match="reading"):
+        SwitchingSequences.as_printed(SMALL, epsilon=1.0, delta=1e-6, reading="p = 1")
     own = SwitchingSequences.as_printed(SMALL, epsilon=1.0, delta=1e-6, result="Theorem 4.1", box=LazyExperts)
     assert own.printed_status == "kept"
     assert own.start().guarantee.private

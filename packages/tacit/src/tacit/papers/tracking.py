@@ -185,10 +185,7 @@ RESULTS = (
         "regret",
         "O(sqrt(ST ln(NT)) + S T^(1/3) ln(T/delta) ln(NT)/epsilon^(2/3)), (epsilon, delta)-DP.",
         plan="SwitchingSequences",
-        readings={
-            "p = eta/epsilon": "the black box is that of Theorem 3.10 of paper l2p, which prints no p",
-            "p = 4 eta/epsilon": "the same with four times the p",
-        },
+        readings={"p = eta/epsilon": "the black box is that of Theorem 3.10 of paper l2p, which prints no p"},
         errata=("theorem_4_1", "section_4"),
     ),
     Result(

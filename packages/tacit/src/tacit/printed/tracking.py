@@ -99,12 +99,14 @@ def corollary_4_3_order(n: int, rounds: int, switches: int, epsilon: float, delt
 
 def theorem_5_1_order(rounds: int, switches: int, epsilon: float) -> float:
     """Return the order of the lower bound of Theorem 5.1."""
-    return min(float(rounds), switches / (epsilon * log(rounds / (switches + 1))) ** 2)
+    spread = epsilon * log(rounds / (switches + 1))
+    return min(float(rounds), switches / spread**2) if spread else float(rounds)
 
 
 def proposition_d_1_order(rounds: int, epsilon: float) -> float:
     """Return the order of the lower bound of Proposition D.1, static regret."""
-    return min(float(rounds), 1 / (epsilon * log(rounds)) ** 2)
+    spread = epsilon * log(rounds)
+    return min(float(rounds), 1 / spread**2) if spread else float(rounds)
 
 
 def theorem_5_2(n: int, rounds: int, switches: int, epsilon: float) -> dict[str, float]:
