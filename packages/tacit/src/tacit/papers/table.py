@@ -26,11 +26,13 @@ INDENT = " " * 8
 def number(value: float | None) -> str:
     """Return a number in about three digits, "-" where there is none.
 
-    >>> number(0.01934), number(2.5), number(218300.0), number(float("inf")), number(None)
-    ('.0193', '2.5', '218,300', '-', '-')
+    >>> number(0.01934), number(2.5), number(218300.0), number(1.4142e7), number(float("inf")), number(None)
+    ('.0193', '2.5', '218,300', '1.41e7', '-', '-')
     """
     if value is None or not isfinite(value):
         return "-"
+    if abs(value) >= 1e7:
+        return f"{value:.2e}".replace("e+0", "e").replace("e+", "e")
     if abs(value) >= 100:
         return f"{value:,.0f}"
     text = f"{value:.3g}"
