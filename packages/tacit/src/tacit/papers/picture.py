@@ -39,12 +39,16 @@ def draw(
         plain = {name: look[name] for name in ("color", "linestyle")}
         low, high = np.percentile(simulation.regret, BAND, axis=0)
         label = "still" if row.label == "still" else f"{row.label}: {row.plan}"
-        axes.plot(simulation.rounds, simulation.mean, label=label, **plain)
+        once = {"marker": look["marker"]} if len(simulation.rounds) == 1 else {}
+        axes.plot(simulation.rounds, simulation.mean, label=label, **plain, **once)
         axes.fill_between(simulation.rounds, low, high, color=look["color"], alpha=0.12, linewidth=0)
         if row.label != "still" and isfinite(row.regret_bound) and row.regret_bound <= 2 * highest:
             axes.axhline(row.regret_bound, color=look["color"], linestyle="--", linewidth=0.8)
-    axes.set_xlabel("round")
-    axes.set_ylabel("regret")
+    one_pass = drawn[0][1].criterion != "regret"
+    if one_pass:
+        axes.set_xscale("log")
+    axes.set_xlabel("records" if one_pass else "round")
+    axes.set_ylabel(drawn[0][1].criterion)
     axes.set_title(title, fontsize=9)
     legend_below(figure, axes.get_legend_handles_labels()[0], LEGEND_COLUMNS)
     caption = (

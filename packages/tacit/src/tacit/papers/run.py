@@ -14,9 +14,9 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.papers.paper import Entry, Paper, Stream
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
-from tacit.papers.still import Still
+from tacit.papers.still import BestOnRecords, Still
 from tacit.papers.table import HEADINGS, cells, csv_table, json_table, markdown_table, text_table
-from tacit.problems import Problem
+from tacit.problems import Problem, Stochastic
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
 from tacit.simulation.loop import Simulation, simulate
@@ -128,12 +128,17 @@ def run_rows(paper: Paper, settings: Settings, progress: bool | None) -> PaperRu
     rows: list[Row] = []
     simulations: list[Simulation | None] = []
     shown = Progress(paper.name, progress)
-    count = len(entries) + len(paper.streams)
+    one_pass = sum(isinstance(each.problem(1, 1), Stochastic) for each in paper.streams)
+    count = len(entries) + len(paper.streams) + one_pass
     for stream in paper.streams:
         problem = stream.problem(settings.horizon, settings.dimension)
         still, simulation = run_plan(Still(problem), stream, settings, label="still")
         rows.append(still)
         simulations.append(simulation)
+        if isinstance(problem, Stochastic):
+            row, played = run_fitted(stream, problem, settings)
+            rows.append(row)
+            simulations.append(played)
         shown.step(len(rows), count)
         for entry in entries:
             if entry.stream == stream.name:
@@ -162,6 +167,14 @@ def run_entry(
         return row, None
 
 
+def run_fitted(stream: Stream, problem: Problem, settings: Settings) -> tuple[Row, Simulation | None]:
+    """Run the best model on the records of each run; where nobody can certify one, the row says why."""
+    try:
+        return run_plan(BestOnRecords(problem), stream, settings, label="no privacy")
+    except TacitError as error:
+        return Row("no privacy", stream.name, plan="BestOnRecords", status="refused", note=str(error)), None
+
+
 def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     """Return the plan of a row, with printed or with calibrated parameters."""
     algorithm: type[Plan] | None = getattr(algorithms, entry.plan, None)
@@ -169,9 +182,10 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
         raise InvalidInput(f"tacit.algorithms has no {entry.plan!r}.")
     target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
     given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
+    target |= given
     if entry.result:
-        return algorithm.as_printed(problem, result=entry.result, **target, **given)
-    return algorithm.calibrate(problem, **target, **given)
+        return algorithm.as_printed(problem, result=entry.result, **target)
+    return algorithm.calibrate(problem, **target)
 
 
 def run_plan(
