@@ -124,12 +124,12 @@ def planted_length(problem: Stochastic, most: float) -> float:
     Where the origin is no model, as in the simplex, the first vertex is planted.
     """
     domain, axis = problem.domain, np.zeros(problem.domain.dimension)
-    if domain.contains(axis):
+    if domain.contains(axis, 0.0):
         low, high = 0.0, most / 0.75
         for _ in range(50):
             middle = (low + high) / 2
             axis[0] = middle
-            low, high = (middle, high) if domain.contains(axis) else (low, middle)
+            low, high = (middle, high) if domain.contains(axis, 0.0) else (low, middle)
         return min(most, 0.75 * high)
     axis[0] = 1.0
     if most >= 1.0 and domain.contains(axis):

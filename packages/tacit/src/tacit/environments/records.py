@@ -260,8 +260,8 @@ def sphere_quadrature(dimension: int) -> tuple[FloatArray, FloatArray]:
     n = np.arange(2.0, NODES)
     squares = np.append(1 / dimension, n * (n + dimension - 3) / ((2 * n + dimension - 2) * (2 * n + dimension - 4)))
     nodes, vectors = eigh_tridiagonal(np.zeros(NODES), np.sqrt(squares))
-    weights = vectors[0] ** 2
-    return nodes, weights / np.sum(weights)
+    weights = np.asarray(vectors[0], dtype=np.float64) ** 2
+    return np.asarray(nodes, dtype=np.float64), weights / np.sum(weights)
 
 
 def model_rows(owner: str, models: ArrayLike, dimension: int) -> FloatArray:

@@ -39,15 +39,16 @@ INSIDE = Stream(
 """Where models that may leave the ball have nothing to gain by it."""
 
 SAYS = """\
-A data set of T independent records is read once. An online learner proposes w_t; the model x_t is the average of
-w_1, ..., w_t with weights beta_t = t^k, so that it moves by O(1/t) only. The gradient at x_t is a running sum of the
-differences beta_t grad l(x_t, z_t) - beta_(t-1) grad l(x_(t-1), z_t), each of which is small for smooth losses; a tree of
-Gaussian noise hides all of these sums (Algorithm 1, equation (6)). All iterates together are Renyi private, for any data
-(Theorem 3). The excess risk of the last one is O~(1/sqrt(T) + sqrt(d)/(epsilon T)) for any learner whose regret is
-O(sqrt(T)) (Theorem 4), in linear time. Better learners pass their rates on: optimistic ones replace the gradient's
-bound by its deviation (Theorem 6), strongly convex losses have 1/T + d/(epsilon T)^2 (Lemma 7, Theorem 8), and
-parameter-free ones depend on the distance of the best model from the start, with high probability (Theorems 10, 11).
-Noise of density exp(-|x|) gives pure privacy (Theorem 19). Norms l_p with 1 < p <= 2 are covered throughout.
+A data set of T independent records is read once, in linear time, around any online learner, which proposes w_t.
+The model x_t is the average of w_1, ..., w_t with weights beta_t = t^k, so that it moves by O(1/t) of its size only.
+Its gradient is the running sum of beta_t grad l(x_t, z_t) - beta_(t-1) grad l(x_(t-1), z_t), small for smooth losses.
+A tree of Gaussian noise hides these sums (Algorithm 1, equation (6)); all iterates are private on any data (Theorem 3).
+If regret is O(sqrt(T)), the excess risk of the last one is O~(1/sqrt(T) + sqrt(d)/(epsilon T)), the optimum (Theorem 4).
+Optimistic learners have the deviation of gradients in place of their bound in the first term (Theorem 6).
+Strongly convex losses have 1/T + d/(epsilon T)^2, with half of their curvature added to the losses (Theorem 8).
+Parameter-free learners depend on the distance of the best model from the start, with high probability (Theorem 11).
+Noise of density exp(-|x|) in place of the Gaussian gives pure privacy (Theorem 19).
+All of it holds in norms whose squares are strongly convex; there are no experiments.
 """
 
 RESULTS = (
@@ -131,7 +132,7 @@ RESULTS = (
     Result(
         "Theorem 19", "pure privacy", "privacy",
         "noise of density A exp(-|x|) in place of the Gaussian, and sigma_t of equation (6) changed correspondingly",
-        "OnlineToBatch",
+        "OnlineToBatch", {"delta": 0.0},
         readings={
             "equation (6)": "epsilon in place of rho",
             "log2(2T) for its root": "epsilons of the nodes of a record add up",
@@ -219,7 +220,7 @@ ENTRIES = (
         "Theorem 4 with the tree's noise at exact differences, nodes and conversion",
     ),
     Entry("calibrated", "OnlineToBatch", LOGISTIC.name),
-    Entry("calibrated", "OnlineToBatch", LOGISTIC.name, "", {"confidence": 0.95}, "in place of Theorem 11, for one run"),
+    Entry("calibrated", "OnlineToBatch", LOGISTIC.name, "", {"confidence": 0.95}, "in place of Theorem 11: one run"),
     Entry("rival", "AveragedFTRL", LOGISTIC.name, note="the average of private FTRL, for losses with kinks too"),
     Entry("printed", "OnlineToBatch", RIDGED.name, "Theorem 8", {"k": 2}, "k = 2"),
     Entry("calibrated", "OnlineToBatch", RIDGED.name),

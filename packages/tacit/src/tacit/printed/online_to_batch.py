@@ -59,7 +59,7 @@ class Constants:
 
     @property
     def steps(self) -> FloatArray:
-        """t = 1, ..., T."""
+        """The numbers 1, ..., T."""
         return np.arange(1.0, self.rounds + 1)
 
 
@@ -75,7 +75,8 @@ def smallest_delta(rho: float) -> float:
 
 def lemma_15(power: float, lipschitz: float, smoothness: float, moved: float, step: float) -> float:
     """Return the bound of Lemma 15 on a gradient difference: (k+1)(G + H |w_t - x_{t-1}|) t^(k-1)."""
-    return (power + 1) * (lipschitz + smoothness * moved) * step ** (power - 1)
+    bound: float = (power + 1) * (lipschitz + smoothness * moved) * step ** (power - 1)
+    return bound
 
 
 def equation_6(privacy: float, rounds: int) -> dict[str, float]:

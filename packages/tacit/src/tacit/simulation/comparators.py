@@ -63,7 +63,9 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
         gap = max(0.0, float(gradient @ (point - domain.minimize_linear(gradient)))) + 1e-14 * scale
     elif isinstance(parted(loss)[0], LinkLoss) and isinstance(domain, BarrierSet):
         part, ridge = parted(loss)
-        losses = RidgedSum(loss_sum(cast(LinkLoss, part), domain.hull_dimension), ridge, domain.restrict(domain.centre))
+        losses = loss_sum(cast(LinkLoss, part), domain.hull_dimension)
+        if ridge:
+            losses = RidgedSum(losses, ridge, domain.restrict(domain.centre))
         losses.add(hull_rows(cast(LinkLoss, part), domain, rows))
         found, gap = constrained_minimum(losses, domain, tolerance * scale)
         point = domain.from_hull(found)

@@ -4,8 +4,9 @@ The magnitude of `BettingGrid` is the wealth of a uniform mixture of constant be
 direction is adaptive descent on the unit ball (Cutkosky and Orabona 2018). Gradients longer than the declared bound are
 scaled down to it.
 
-`RegularisedBetting` has the printed regularisers; `ConfidentBetting` penalises gradients by their largest error, so that excess risk holds in a single run: Theorems 10
-and 11 of the paper, with explicit constants in place of its regularisers, whose universal constant it does not give.
+`RegularisedBetting` has the regularisers of Theorem 11, whose universal constant the paper does not give.
+`ConfidentBetting` penalises gradients by their largest error, so that excess risk holds in a single run: Theorems 10
+and 11 with explicit constants in place of the regularisers.
 The bettor sees g_t + c_t (w_t - x_1)/|w_t - x_1|, c_t a bound on |error_t| for all t at once (`largest_errors`):
 
     L(x) - L(u) <= (Regret of the bettor at |u - x_1| + 2 |u - x_1| sum c_t)/beta_{1:T+1}   with probability 1 - f.

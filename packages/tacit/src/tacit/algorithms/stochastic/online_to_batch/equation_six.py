@@ -97,7 +97,7 @@ class EquationSixTree(Sized, Tree):
     """The binary tree with Gaussian noise that follows equation (6)."""
 
     @cached_property
-    def column_norm(self) -> float:  # type: ignore[override]
+    def column_norm(self) -> float:
         """The largest l2 norm that a record has among the draws, in units of their scale."""
         return float(np.sqrt(self._column(2.0))) * ROUND_UP
 
@@ -107,6 +107,6 @@ class PureEquationSixTree(Sized, LaplaceTree):
     """The binary tree with pure noise that follows equation (6), rho replaced by epsilon."""
 
     @cached_property
-    def column_norm(self) -> float:  # type: ignore[override]
+    def column_norm(self) -> float:
         """The largest sum of a record's ratios among the draws."""
         return self._column(1.0)

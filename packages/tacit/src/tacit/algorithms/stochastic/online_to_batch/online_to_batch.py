@@ -26,7 +26,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from math import ceil, log
+from math import ceil
 from typing import Any, ClassVar
 
 import numpy as np
@@ -354,7 +354,15 @@ class OnlineToBatchLearner(Learner):
     """Plays the averaged model; records are kept until their batch is full."""
 
     plan: OnlineToBatch
-    _state = ("_inner", "_sums", "_pending", "_step", "_weight_sum", "_previous", "_sensitivity")
+    _state: ClassVar[tuple[str, ...]] = (
+        "_inner",
+        "_sums",
+        "_pending",
+        "_step",
+        "_weight_sum",
+        "_previous",
+        "_sensitivity",
+    )
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -749,11 +757,13 @@ class PrintedPass:
         if self.result == "Theorem 19":
             said.append(f"{made.mechanism.nodes} nodes of a record, whose epsilons add up")
         else:
-            least, log_delta = printed_formulas.smallest_delta(self._rho), log(1 / self.asked.delta)
-            if self.asked.delta < least:
-                said.append(f"Section 1.1 converts for delta >= exp(-rho^2) = {least:.3g} only, where it is false")
-            elif log_delta < self._rho**2:
-                said.append("Section 1.1 converts here, and its conversion is false for such deltas")
+            least = printed_formulas.smallest_delta(self._rho)
+            said.append(
+                f"Section 1.1 asks delta >= exp(-rho^2) = {least:.3g}, which {self.asked.delta:g} is not; its conversion "
+                "holds below that instead"
+                if self.asked.delta < least
+                else "Section 1.1 converts here, and its conversion is false for such deltas"
+            )
         if self.result == "Theorem 8" and made.power == 1:
             said.append("at k = 1 the printed bound lacks a factor ln T")
         if self.result in PARAMETER_FREE:
