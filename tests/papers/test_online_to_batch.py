@@ -266,6 +266,22 @@ def test_what_is_exceeded_starts_in_simulations_only():
     assert tacit.verify(contract).answer == "not verifiable yet"
 
 
+@pytest.mark.parametrize(("result", "ridge"), [("Theorem 4", 0.0), ("Theorem 8", 0.1), ("Theorem 11", 0.0)])
+def test_audits_find_nothing_and_come_near(result, ridge):
+    """On the lattice, records as long as they may be: draws move by nearly what the noise was made for."""
+    plan = OnlineToBatch.as_printed(logistic(100, 3, ridge=ridge), result=result, **ASKED)
+    report = tacit.audit(plan, budget=0.05)
+    assert not report.violation
+    drawn = next(finding for finding in report.findings if finding.method == "moved draws")
+    assert 0.85 < drawn.tightness <= 1.0
+
+
+def test_audits_of_pure_noise_find_nothing():
+    assert not tacit.audit(
+        OnlineToBatch.as_printed(logistic(100, 3), result="Theorem 19", **PURE), budget=0.05
+    ).violation
+
+
 @pytest.mark.parametrize("result", ["Theorem 4", "Theorem 11"])
 def test_a_state_continues_bit_for_bit(result):
     plan = OnlineToBatch.as_printed(logistic(60, 3), result=result, **ASKED)

@@ -49,6 +49,7 @@ regularised = by_test(PAPER, "test_noise_has_the_printed_scale", "Theorem 8", 2,
 columns = by_test(PAPER, "test_the_column_norm_is_the_largest_shift_of_any_path", 1.0, False)
 moved = by_test(PAPER, "test_a_record_moves_the_draws_by_no_more_than_is_proved", 3, ASKED)
 exceeded = by_test(PAPER, "test_pure_noise_exceeds_what_was_asked")
+audited = by_test(PAPER, "test_audits_find_nothing_and_come_near", "Theorem 4", 0.0)
 doors = by_test(PAPER, "test_what_is_exceeded_starts_in_simulations_only")
 unchanged = by_test(PASSES, "test_a_mark_changes_nothing", OnlineToBatch, 600)
 planted = by_test(PASSES, "test_the_planted_best_is_the_best", LogisticRecords(3, 10, norm=2.0), Ball(3, 4.0))
@@ -219,6 +220,7 @@ CONTROLS: tuple[Control, ...] = (
     printed("equation (6) at the newest step", EquationSixLearner, "_reached", _newest, running),
     printed("one node of a record", Sized, "_column", _ends, columns),
     printed("one node of a record, along a run", Sized, "_column", _ends, moved),
+    printed("one node of a record, audited", Sized, "_column", _ends, audited),
     printed("a regulariser that differs in silence", PrintedPass, "_differs", _silent, regularised),
     printed("pure noise that exceeds is called kept", Printed, "status", _always_kept, exceeded),
     printed("pure noise that exceeds starts", Printed, "status", _always_kept, doors),

@@ -12,9 +12,8 @@ from functools import cached_property
 from typing import Any, ClassVar, cast
 
 import numpy as np
+import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh_tridiagonal
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from tacit.environments.convex import ReplayData, unit_rows
@@ -91,7 +90,7 @@ class LogisticRecords(Planted):
         """The model of least expected loss: planted, never fitted."""
         length = self.norm
         if self.ridge and self.norm:
-            length = float(brentq(self._slope, 0.0, self.norm, xtol=1e-15))
+            length = float(scipy.optimize.brentq(self._slope, 0.0, self.norm, xtol=1e-15))
         return self._on_axis(length)
 
     def excess(self, models: ArrayLike, best: ArrayLike) -> Risk:
@@ -259,7 +258,7 @@ def sphere_quadrature(dimension: int) -> tuple[FloatArray, FloatArray]:
         return np.array([-1.0, 1.0]), np.array([0.5, 0.5])
     n = np.arange(2.0, NODES)
     squares = np.append(1 / dimension, n * (n + dimension - 3) / ((2 * n + dimension - 2) * (2 * n + dimension - 4)))
-    nodes, vectors = eigh_tridiagonal(np.zeros(NODES), np.sqrt(squares))
+    nodes, vectors = scipy.linalg.eigh_tridiagonal(np.zeros(NODES), np.sqrt(squares))
     weights = np.asarray(vectors[0], dtype=np.float64) ** 2
     return np.asarray(nodes, dtype=np.float64), weights / np.sum(weights)
 

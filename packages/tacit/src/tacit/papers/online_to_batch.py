@@ -43,7 +43,7 @@ A data set of T independent records is read once, in linear time, around any onl
 The model x_t is the average of w_1, ..., w_t with weights beta_t = t^k, so that it moves by O(1/t) of its size only.
 Its gradient is the running sum of beta_t grad l(x_t, z_t) - beta_(t-1) grad l(x_(t-1), z_t), small for smooth losses.
 A tree of Gaussian noise hides these sums (Algorithm 1, equation (6)); all iterates are private on any data (Theorem 3).
-If regret is O(sqrt(T)), the excess risk of the last one is O~(1/sqrt(T) + sqrt(d)/(epsilon T)), the optimum (Theorem 4).
+If regret is O(sqrt(T)), the last one has the optimal excess risk O~(1/sqrt(T) + sqrt(d)/(epsilon T)) (Theorem 4).
 Optimistic learners have the deviation of gradients in place of their bound in the first term (Theorem 6).
 Strongly convex losses have 1/T + d/(epsilon T)^2, with half of their curvature added to the losses (Theorem 8).
 Parameter-free learners depend on the distance of the best model from the start, with high probability (Theorem 11).

@@ -523,8 +523,11 @@ class EquationSixLearner(OnlineToBatchLearner):
 
 
 def check_fine(units: int, dimension: int) -> None:
-    """Refuse a lattice whose roundings raise the ratios of equation (6) by more than their slack."""
-    if 0.51 * dimension**0.5 > SLACK * units:
+    """Refuse a lattice whose roundings raise the ratios of equation (6) by more than their slack.
+
+    A coordinate is off by .51 steps at most; sizes are rounded up by less than .1%, which may shrink the slack as much.
+    """
+    if 0.52 * dimension**0.5 > SLACK * units:
         raise PrivacyError(
             f"The lattice of equation (6) in {dimension} dimensions is too coarse: ask for less privacy, or take "
             "OnlineToBatch.calibrate."
@@ -757,18 +760,21 @@ class PrintedPass:
         if self.result == "Theorem 19":
             said.append(f"{made.mechanism.nodes} nodes of a record, whose epsilons add up")
         else:
-            least = printed_formulas.smallest_delta(self._rho)
-            said.append(
-                f"Section 1.1 asks delta >= exp(-rho^2) = {least:.3g}, which {self.asked.delta:g} is not; its conversion "
-                "holds below that instead"
-                if self.asked.delta < least
-                else "Section 1.1 converts here, and its conversion is false for such deltas"
-            )
+            said.append(self._conversion)
         if self.result == "Theorem 8" and made.power == 1:
             said.append("at k = 1 the printed bound lacks a factor ln T")
         if self.result in PARAMETER_FREE:
             said.append(f"the constant C is not printed: {self.constant:g}")
         return tuple(said)
+
+    @property
+    def _conversion(self) -> str:
+        """What became of the conversion from Renyi privacy in Section 1.1."""
+        least, delta = printed_formulas.smallest_delta(self._rho), self.asked.delta
+        if delta >= least:
+            return "Section 1.1 converts here, and its conversion is false for such deltas"
+        holds = "its conversion holds below that instead"
+        return f"Section 1.1 asks delta >= exp(-rho^2) = {least:.3g}, which {delta:g} is not; {holds}"
 
     def _differs(self, made: OnlineToBatch) -> tuple[str, ...]:
         said = [
