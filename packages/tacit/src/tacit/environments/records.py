@@ -65,7 +65,7 @@ class LogisticRecords(Planted):
 
     >>> records = LogisticRecords(dimension=5, horizon=1000, norm=3.0)
     >>> records.excess(np.zeros(5), records.best).values.round(4).tolist()
-    [0.1465]
+    [0.1544]
     """
 
     norm: float = 3.0

@@ -38,7 +38,8 @@ def draw(
         look = line_style(index)
         plain = {name: look[name] for name in ("color", "linestyle")}
         low, high = np.percentile(simulation.regret, BAND, axis=0)
-        label = "still" if row.label == "still" else f"{row.label}: {row.plan}"
+        named = f"{row.plan}, {row.result}" if row.result else row.plan
+        label = "still" if row.label == "still" else f"{row.label}: {named}"
         once = {"marker": look["marker"]} if len(simulation.rounds) == 1 else {}
         axes.plot(simulation.rounds, simulation.mean, label=label, **plain, **once)
         axes.fill_between(simulation.rounds, low, high, color=look["color"], alpha=0.12, linewidth=0)

@@ -128,12 +128,13 @@ def plot_regret(
         look = {"linestyle": LINES[index % 4], "color": str(shades[index])}
         shown = rounded_up(bound) if isinstance(result, OnePassSimulation) else f"{ceil(bound):,}"
         certified = f" (certified {shown})" if np.isfinite(bound) else ""
-        axes.plot(result.rounds, mean, label=f"{name}, measured{certified}", **look)
+        once = {"marker": MARKERS[index % 6], "markersize": 5} if len(mean) == 1 else {}
+        axes.plot(result.rounds, mean, label=f"{name}, measured{certified}", **look, **once)
         axes.fill_between(
             result.rounds, mean - 2 * error, mean + 2 * error, color=look["color"], alpha=0.15, linewidth=0
         )
         if isinstance(result, OnePassSimulation):
-            axes.plot(result.rounds, result.bounds, linewidth=1.0, **look)
+            axes.plot(result.rounds, result.bounds, linewidth=1.0, marker="_", **look)
         elif certified:
             axes.axhline(bound, linewidth=1.0, **look)
     if any(np.isfinite(result.bound) for result in results):
@@ -149,6 +150,8 @@ def plot_regret(
     axes.set_title(title or ("Excess risk of the model" if in_records else "Regret against the best expert"))
     if in_records:
         axes.set_xscale("log")
+        if all(result.mean.min() > 0 for result in results):
+            axes.set_yscale("log")
     else:
         low, high = axes.get_ylim()
         axes.set_ylim(min(0.0, low), high)
