@@ -33,7 +33,7 @@ def hello(output: options.Output) -> None:
 
 
 HELLO = options.single_command(hello)
-SIMULATED = [kind for kind in KINDS if not kind.startswith("stochastic")]
+PLAYED = [kind for kind in KINDS if kind != "stochastic"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -43,7 +43,7 @@ def test_plan(kind, capsys):
     assert answer["candidates"][0]["epsilon"] <= 2.0
 
 
-@pytest.mark.parametrize("kind", SIMULATED)
+@pytest.mark.parametrize("kind", PLAYED)
 def test_simulate(kind, capsys):
     assert run_command("simulate", kind, *KINDS[kind], "--horizon", "200", *PRIVACY, "--runs", "1", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
@@ -51,9 +51,26 @@ def test_simulate(kind, capsys):
     assert answer["mean_regret"] <= answer["certified_bound"]
 
 
+def test_simulate_a_one_pass_problem(capsys):
+    asked = ("simulate", "stochastic", "--dim", "2", "--radius", "4", "--horizon", "400", *PRIVACY, "--runs", "2")
+    assert run_command(*asked, "--json") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["environment"] == "LogisticRecords"
+    assert answer["records"][-1] == 400
+    assert len(answer["records"]) == len(answer["mean_excess_risk"]) == len(answer["certified_bound"])
+    assert 0 < answer["mean_excess_risk"][-1] <= answer["certified_bound"][-1]
+    assert run_command(*asked) == 0
+    shown = capsys.readouterr().out
+    assert "mean excess risk" in shown
+    assert "regret" not in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment"),
     [
+        (("stochastic", "--dim", "2", "--loss", "quadratic"), "QuadraticRecords"),
+        (("stochastic", "--dim", "2", "--regularisation", "0.1"), "LogisticRecords"),
+        (("stochastic", "--dim", "3", "--domain", "simplex"), "LogisticRecords"),
         (("convex", "--dim", "2", "--loss", "quadratic"), "DriftingQuadratic"),
         (("convex", "--dim", "2", "--loss", "linear"), "SignFlips"),
         (("experts", "--n", "3", "--environment", "switching"), "SwitchingAdversary"),
@@ -87,6 +104,8 @@ def test_audit(kind, capsys):
             "logistic, squared, huber, smoothed-hinge, hinge, absolute, quantile, quadratic, linear",
         ),
         (("simulate", "convex", "--dim", "2", "--loss", "huber"), "LogisticStream"),
+        (("simulate", "stochastic", "--dim", "2", "--loss", "huber"), "LogisticRecords"),
+        (("simulate", "stochastic", "--dim", "2", "--missing", "0.1"), "takes no missing records"),
         (("simulate", "convex", "--dim", "2", "--environment", "flipping"), "SignFlips"),
         (("simulate", "bandit", "--dim", "2", "--value-range", "0", "0.5"), "'moving' has values from 0 to 2"),
         (("simulate", "lipschitz", "--lipschitz", "1"), "lipschitz at least 6"),

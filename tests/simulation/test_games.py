@@ -54,11 +54,17 @@ def test_pricing_regret_is_against_the_best_price():
     assert outcome.regret[-1] == pytest.approx(paid - best)
 
 
+class Elsewhere(tacit.Experts):
+    """A problem of somebody else's class."""
+
+
 def test_an_unknown_problem_is_refused():
-    problem = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=tacit.losses.LogisticLoss(), horizon=10)
-    plan = tacit.plan(problem, epsilon=1.0, delta=1e-6)
-    with pytest.raises(InvalidInput, match="simulate knows"):
-        tacit.simulate(plan, tacit.environments.LogisticStream(2, 10))
+    """Both sentences say the same: there is no game for it, whatever the environment."""
+    problem = Elsewhere(n=2, horizon=10)
+    with pytest.raises(InvalidInput, match=r"simulate plays the problems Experts, .*Stochastic"):
+        game_for(problem, tacit.environments.BernoulliGap(2, 10))
+    with pytest.raises(InvalidInput, match="Elsewhere has no environments by name: give simulate an environment"):
+        named_environment("gap", problem)
 
 
 def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
@@ -68,6 +74,10 @@ def test_every_named_environment_is_of_the_kind_that_its_problem_takes():
         tacit.Lipschitz: tacit.Lipschitz(horizon=9, lipschitz=6.0),
         tacit.Bandit: tacit.Bandit(domain=tacit.domains.Ball(2, 0.5), horizon=9),
     }
+    for name, loss in (("logistic", "LogisticLoss"), ("quadratic", "QuadraticLoss")):
+        problem = tacit.Stochastic(domain=tacit.domains.Ball(2), loss=getattr(tacit.losses, loss)(), horizon=9)
+        assert game_for(problem, named_environment(name, problem)) is GAMES[tacit.Stochastic]
+    assert set(NAMED[tacit.Stochastic]) == {"logistic", "quadratic"}
     for kind, problem in problems.items():
         for name in NAMED[kind]:
             environment = named_environment(name, problem)

@@ -9,6 +9,7 @@ import numpy as np
 
 from tacit.accounting.curves import Pure
 from tacit.accounting.guarantee import ZERO_OUT
+from tacit.algorithms.stochastic.online_to_batch.equation_six import Sized
 from tacit.auditing.instances import Search, alphabet
 from tacit.auditing.report import Finding
 from tacit.auditing.script import NUMERICAL_SLACK, Law, transcript_law
@@ -67,10 +68,11 @@ def lattice(plan: Plan, generator: np.random.Generator, *, pairs: int) -> Findin
     promised = min(paid_move(mechanism, grid, plan.privacy_per_stream), promised_move(mechanism, grid))
     growth = getattr(plan, "schedule", None) if grid.multiple else None
     growth = None if growth is None else grid.admissible(growth)
+    shares = mechanism.ratios if isinstance(mechanism, Sized) else None
     worst = 0.0
     for index in range(pairs):
         first = 0 if index % 2 else int(generator.integers(mechanism.steps))
-        rows = extreme_pair(grid.records, grid.units, mechanism.steps, generator, first)
+        rows = extreme_pair(grid.records, grid.units, mechanism.steps, generator, first, shares)
         source = grid.noise(Randomness.replayable(int(generator.integers(2**32))), "noise")
         draws = source.draw(rows[0].size).astype(np.float64).reshape(rows[0].shape)
         worst = max(worst, moved_draws(mechanism, grid, rows, draws, growth)[1])

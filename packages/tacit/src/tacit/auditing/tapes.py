@@ -402,9 +402,17 @@ def paid_move(mechanism: RunningSum, grid: Grid, privacy: float) -> float:
 
 
 def extreme_pair(
-    records: Records, units: int, steps: int, generator: np.random.Generator, first: int
+    records: Records,
+    units: int,
+    steps: int,
+    generator: np.random.Generator,
+    first: int,
+    shares: FloatArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Draw streams that differ as much as neighbours may, from step `first` on."""
+    """Draw streams that differ as much as neighbours may, from step `first` on.
+
+    `shares`: how long a record may be at each step, in sizes of the largest (None: as long as that).
+    """
     shape = (steps, records.dimension)
     signs = np.where(generator.random(records.dimension) < 0.5, -1.0, 1.0)
     if isinstance(records, LossRecords):
@@ -417,6 +425,8 @@ def extreme_pair(
     chosen = slice(first, first + records.people * records.separation, records.separation)
     rows[chosen] = changed
     other[chosen] = 2 * blank - changed if records.sides == 2 else blank
+    if shares is not None:
+        rows, other = rows * shares[:, None], other * shares[:, None]
     if isinstance(records, SummedRecords):
         return records.each(rows, units), records.each(other, units)
     return rows, other

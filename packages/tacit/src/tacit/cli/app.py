@@ -143,7 +143,7 @@ def attack(
         raise typer.Exit(1)
 
 
-add_commands(audits, attack, (*problems.SIMULATED, problems.stochastic))
+add_commands(audits, attack, problems.SIMULATED)
 
 
 def _progress() -> Any:

@@ -202,5 +202,5 @@ stochastic = taking(
 PLANNED = (experts, tracking, convex_constants, lipschitz, bandit, arms, policies, contextual_arms, stochastic)
 """Problems that are planned before any data: the constants of a convex loss are enough."""
 
-SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms, policies, contextual_arms)
-"""Problems that are played in an environment."""
+SIMULATED = (experts, tracking, convex, lipschitz, bandit, arms, policies, contextual_arms, stochastic)
+"""Problems that are played in an environment, or learned from its records."""

@@ -8,6 +8,7 @@ from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.policies import NeedlePolicy, SkilledPolicies
+from tacit.environments.records import LogisticRecords, QuadraticRecords, ReplayRecords
 from tacit.environments.tracking import DriftingLosses, ShiftingBernoulli
 
 __all__ = [
@@ -20,14 +21,17 @@ __all__ = [
     "DriftingQuadratic",
     "FairCoins",
     "LinearContexts",
+    "LogisticRecords",
     "LogisticStream",
     "MovingTarget",
     "NeedlePolicy",
     "PerfectExpert",
     "PricingCurve",
+    "QuadraticRecords",
     "RandomSigns",
     "Replay",
     "ReplayData",
+    "ReplayRecords",
     "Routing",
     "ShiftingBernoulli",
     "SignFlips",

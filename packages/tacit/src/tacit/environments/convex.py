@@ -36,8 +36,8 @@ class LogisticStream(PointsWorld):
     def data(self, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Draw features of shape (horizon, dimension), and labels -1 or 1."""
         self._check_size()
-        direction = _unit(generator.standard_normal((1, self.dimension)))[0]
-        features = _unit(generator.standard_normal((self.horizon, self.dimension)))
+        direction = unit_rows(generator.standard_normal((1, self.dimension)))[0]
+        features = unit_rows(generator.standard_normal((self.horizon, self.dimension)))
         positive = generator.random(self.horizon) < expit(self.strength * (features @ direction))
         return features, np.where(positive, 1.0, -1.0)
 
@@ -92,7 +92,7 @@ class SignFlips(PointsWorld):
     def data(self, generator: np.random.Generator) -> FloatArray:
         """Draw gradients of shape (horizon, dimension) and norm 1."""
         self._check_size()
-        direction = _unit(generator.standard_normal((1, self.dimension)))[0]
+        direction = unit_rows(generator.standard_normal((1, self.dimension)))[0]
         signs = np.empty(self.horizon)
         first, sign = 0, 1.0
         while first < self.horizon:
@@ -157,5 +157,6 @@ class ReplayData:
         return self._kept
 
 
-def _unit(rows: FloatArray) -> FloatArray:
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Return the rows, each divided by its norm."""
     return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), NO_LENGTH))

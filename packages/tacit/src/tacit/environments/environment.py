@@ -119,6 +119,41 @@ class FeedbackStream(Environment, Protocol):
         """One draw of the whole stream, one row a round."""
 
 
+class Risk(NamedTuple):
+    """Losses of models on records to come, beyond those of another model.
+
+    Attributes:
+        values: one number a model.
+        errors: their standard errors: of finitely many fresh records, or 0 where the expectation is known.
+    """
+
+    values: FloatArray
+    errors: FloatArray
+
+
+@runtime_checkable
+class RecordStream(Environment, Protocol):
+    """Records of one loss, each seen once, and a judge of the models that were learned from them."""
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a model."""
+
+    @property
+    def loss(self) -> RowLoss:
+        """The loss that the records belong to."""
+
+    @property
+    def best(self) -> FloatArray | None:
+        """The model that others are compared with, by the law of the records (None: the best on those of a run)."""
+
+    def records(self, generator: np.random.Generator) -> Data:
+        """One draw of all records."""
+
+    def excess(self, models: FloatArray, best: FloatArray) -> Risk:
+        """The expected loss of each model, one a row, beyond that of `best`."""
+
+
 class ValueOpponent(Protocol):
     """One draw of a bandit's losses, round by round."""
 

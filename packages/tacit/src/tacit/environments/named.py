@@ -17,12 +17,25 @@ from tacit.environments.experts import BernoulliGap, SwitchingAdversary
 from tacit.environments.lipschitz import PricingCurve
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.policies import NeedlePolicy, SkilledPolicies
+from tacit.environments.records import LogisticRecords, QuadraticRecords
 from tacit.environments.tracking import DriftingLosses, FingerprintPhases, PenaliseHeld, ShiftingBernoulli
 from tacit.errors import InvalidInput
-from tacit.problems import Arms, Bandit, ContextualArms, Convex, Experts, Lipschitz, Policies, Problem, Tracking
+from tacit.losses import RegularisedLoss
+from tacit.problems import (
+    Arms,
+    Bandit,
+    ContextualArms,
+    Convex,
+    Experts,
+    Lipschitz,
+    Policies,
+    Problem,
+    Stochastic,
+    Tracking,
+)
 from tacit.validation import check_choice, check_integer
 
-Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips, RandomSigns)
+Stream = TypeVar("Stream", LogisticStream, DriftingQuadratic, SignFlips, RandomSigns, LogisticRecords, QuadraticRecords)
 
 
 Maker = Callable[[Any, int], Environment]
@@ -104,6 +117,38 @@ def pricing(problem: Lipschitz, horizon: int) -> PricingCurve:
     return environment
 
 
+def logistic_records(problem: Stochastic, horizon: int) -> LogisticRecords:
+    """Labels from a planted model of length at most 3, well inside of the domain."""
+    ridge = problem.loss.strength if isinstance(problem.loss, RegularisedLoss) else 0.0
+    length = planted_length(problem, 3.0)
+    return _same_loss(problem, LogisticRecords(problem.domain.dimension, horizon, norm=length, ridge=ridge))
+
+
+def quadratic_records(problem: Stochastic, horizon: int) -> QuadraticRecords:
+    """Targets around a planted model of length at most 1/2, well inside of the domain."""
+    length = planted_length(problem, 0.5)
+    return _same_loss(problem, QuadraticRecords(problem.domain.dimension, horizon, norm=length))
+
+
+def planted_length(problem: Stochastic, most: float) -> float:
+    """The length of a model on the first axis: three quarters of the longest in the domain, or `most` if that is less.
+
+    Where the origin is no model, as in the simplex, the first vertex is planted.
+    """
+    domain, axis = problem.domain, np.zeros(problem.domain.dimension)
+    if domain.contains(axis, 0.0):
+        low, high = 0.0, most / 0.75
+        for _ in range(50):
+            middle = (low + high) / 2
+            axis[0] = middle
+            low, high = (middle, high) if domain.contains(axis, 0.0) else (low, middle)
+        return min(most, 0.75 * high)
+    axis[0] = 1.0
+    if most >= 1.0 and domain.contains(axis):
+        return 1.0
+    raise InvalidInput(f"There is no planted model in {domain!r}: give simulate records of your own (ReplayRecords).")
+
+
 NAMED: dict[type[Problem], dict[str, Maker]] = {
     Experts: {
         "gap": partial(sized, BernoulliGap),  # independent coins, one expert better than the others
@@ -124,6 +169,10 @@ NAMED: dict[type[Problem], dict[str, Maker]] = {
         "circling": partial(dealt, DriftingQuadratic),  # squared distances to a target that goes once around
         "flipping": partial(dealt, SignFlips),  # linear losses that turn round at random times
         "signs": signs,
+    },
+    Stochastic: {
+        "logistic": logistic_records,  # unit features, labels from a planted model
+        "quadratic": quadratic_records,  # targets around a planted model
     },
     Bandit: {"moving": moving},
     Arms: {
@@ -182,11 +231,14 @@ def fitting_environment(problem: Problem) -> str:
 def _known(problem: Problem) -> dict[str, Maker]:
     known = NAMED.get(type(problem))
     if known is None:
-        raise InvalidInput(f"{type(problem).__name__} has no environments by name: give a function that makes one.")
+        raise InvalidInput(
+            f"{type(problem).__name__} has no environments by name: give simulate an environment of your own "
+            "(tacit.environments.environment says what each has)."
+        )
     return known
 
 
-def _same_loss(problem: Convex, environment: Stream) -> Stream:
+def _same_loss(problem: Convex | Stochastic, environment: Stream) -> Stream:
     """The environment, if its losses are the problem's."""
     if problem.loss != environment.loss:
         raise InvalidInput(

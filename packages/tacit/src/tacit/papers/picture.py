@@ -31,6 +31,7 @@ COLOURS = {
     "repaired": ("#1f5fa8", "#58a4dd", "#123a66"),
     "calibrated": (LEADING, "#6cc04a", "#0b4f3a"),
     "rival": ("0.35", "0.55", "0.2", "0.7"),
+    "no privacy": ("0.45",),
 }
 STYLES = ("-", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (7, 2)))
 
@@ -85,7 +86,8 @@ def draw_panel(axes: Any, stream: str, panel: Sequence[tuple[Row, Simulation]], 
         index = next(numbers[kind])
         look = {"color": COLOURS[kind][index % len(COLOURS[kind])], "linestyle": STYLES[index % len(STYLES)]}
         lowest, highest = np.percentile(simulation.regret, BAND, axis=0)
-        axes.plot(simulation.rounds, simulation.mean, label=label, linewidth=1.6, **look)
+        alone = {"marker": "o", "markersize": 4} if len(simulation.rounds) == 1 else {}
+        axes.plot(simulation.rounds, simulation.mean, label=label, linewidth=1.6, **look, **alone)
         axes.fill_between(simulation.rounds, lowest, highest, color=look["color"], alpha=0.1, linewidth=0)
         low, high = min(low, float(np.min(lowest))), max(high, float(np.max(highest)))
     room = 0.05 * (high - low)
@@ -93,8 +95,13 @@ def draw_panel(axes: Any, stream: str, panel: Sequence[tuple[Row, Simulation]], 
     for line, (row, _) in zip(list(axes.lines), panel, strict=True):
         if row.label != "still" and isfinite(row.regret_bound) and row.regret_bound <= high + room:
             axes.axhline(row.regret_bound, color=line.get_color(), linestyle="--", linewidth=0.7)
-    axes.set_xlabel("round")
-    axes.set_ylabel("regret")
+    criterion = panel[0][1].criterion
+    if criterion == "regret":
+        axes.set_xlabel("round")
+    else:
+        axes.set_xscale("log")
+        axes.set_xlabel("records")
+    axes.set_ylabel(criterion)
     axes.set_title(stream, fontsize=9, loc="left")
     axes.legend(
         loc="center left",

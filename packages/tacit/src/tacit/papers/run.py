@@ -12,9 +12,9 @@ from tacit.errors import InvalidInput, TacitError
 from tacit.papers.paper import Entry, Paper, Stream, algorithm_named
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
-from tacit.papers.still import Still
+from tacit.papers.still import BestOnRecords, Still
 from tacit.papers.table import csv_table, html_table, json_table, markdown_table, plain_row, text_table
-from tacit.problems import Experts, Problem
+from tacit.problems import Experts, Problem, Stochastic
 from tacit.progress import Progress
 from tacit.runtime.plan import Plan
 from tacit.simulation.loop import Simulation, simulate
@@ -129,12 +129,17 @@ def run_rows(paper: Paper, settings: Settings, progress: bool | None) -> PaperRu
     rows: list[Row] = []
     simulations: list[Simulation | None] = []
     shown = Progress(paper.name, progress)
-    count = len(entries) + len(paper.streams)
+    one_pass = sum(isinstance(each.problem(1, 1), Stochastic) for each in paper.streams)
+    count = len(entries) + len(paper.streams) + one_pass
     for stream in paper.streams:
         problem = stream.problem(settings.horizon, settings.dimension)
         still, simulation = run_plan(Still(problem), stream, settings, label="still")
         rows.append(still)
         simulations.append(simulation)
+        if isinstance(problem, Stochastic):
+            row, played = run_fitted(stream, problem, settings)
+            rows.append(row)
+            simulations.append(played)
         shown.step(len(rows), count)
         for entry in entries:
             if entry.stream == stream.name:
@@ -178,6 +183,14 @@ def fixed_problem(problem: Problem) -> Experts:
     if not isinstance(problem, Experts):
         raise InvalidInput(f"Only problems of experts have learners of a fixed one. Got {problem!r} instead.")
     return Experts(**{field.name: getattr(problem, field.name) for field in fields(Experts)})
+
+
+def run_fitted(stream: Stream, problem: Problem, settings: Settings) -> tuple[Row, Simulation | None]:
+    """Run the best model on the records of each run; where nobody can certify one, the row says why."""
+    try:
+        return run_plan(BestOnRecords(problem), stream, settings, label="no privacy")
+    except TacitError as error:
+        return Row("no privacy", stream.name, plan="BestOnRecords", status="refused", note=str(error)), None
 
 
 def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:

@@ -1,4 +1,8 @@
-"""The player that looks at nothing: the centre of a set in every round, or an option drawn uniformly."""
+"""Players that are no learners: one looks at nothing, one at everything.
+
+The still player takes the centre of a set in every round, or an option drawn uniformly; of a one-pass problem the first
+model, at which others begin. The best model on the records of a run shows what privacy costs there.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tacit.accounting.curves import Pure
+from tacit.accounting.curves import NotPrivate, Pure
 from tacit.accounting.guarantee import EXACT, Guarantee
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
-from tacit.problems import Bandit, Convex, Lipschitz, Options, Problem
+from tacit.problems import Bandit, Convex, Lipschitz, Options, Problem, Stochastic
 from tacit.runtime.plan import Plan
 from tacit.runtime.target import RegretBound, Target
+from tacit.simulation.comparators import best_fixed_point
 from tacit.validation import FloatArray
 
 
@@ -46,6 +51,54 @@ class Still(Plan):
 
     def _learner(self, randomness: Randomness) -> Any:
         return StillLearner(self, randomness)
+
+
+@dataclass(frozen=True)
+class BestOnRecords(Plan):
+    """The best model of the domain on all records of a run; nobody is protected."""
+
+    _takes = Stochastic
+    private = False
+    releases_once = True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee(curve=NotPrivate(), at_delta=0.5, released="the model", theorem="none", numerics=EXACT)
+
+    @property
+    def regret_bound(self) -> RegretBound:
+        """No bound is stated."""
+        return RegretBound(float("inf"), "none")
+
+    @property
+    def expected_switches(self) -> float:
+        return 1.0
+
+    @classmethod
+    def _calibrate(cls, problem: Any, target: Target) -> BestOnRecords:
+        return cls(problem)
+
+    def _learner(self, randomness: Randomness) -> Any:
+        return BestOnRecordsLearner(self)
+
+
+class BestOnRecordsLearner:
+    """Keeps the records, and fits a model to them at the end."""
+
+    switches = 0
+
+    def __init__(self, plan: BestOnRecords) -> None:
+        self.plan = plan
+        self._records: Any = None
+
+    def run(self, feedback: Any) -> None:
+        """Keep all records, which come at once."""
+        self._records = feedback
+
+    def release(self) -> FloatArray:
+        """Return the best model on them."""
+        problem: Any = self.plan.problem
+        return best_fixed_point(problem.loss, self._records, problem.domain).point
 
 
 class StillLearner:
@@ -83,10 +136,20 @@ class StillLearner:
             return None
         return np.tile(centre_of(problem), (rows_of(feedback), 1))
 
+    def play(self) -> FloatArray:
+        """Return the model of a one-pass problem."""
+        return centre_of(self.plan.problem)
+
+    def release(self) -> FloatArray:
+        """Return the same model after all records."""
+        return self.play()
+
 
 def centre_of(problem: Problem) -> FloatArray:
     """Return the point that is never far from any other."""
-    if isinstance(problem, Convex):
+    if isinstance(problem, Stochastic) and problem.initial is not None:
+        return np.array(problem.initial)
+    if isinstance(problem, Convex | Stochastic):
         return np.asarray(problem.domain.centre, dtype=np.float64)
     if isinstance(problem, Lipschitz):
         return np.asarray(problem.place(np.full((1, problem.dimension), 0.5))[0])

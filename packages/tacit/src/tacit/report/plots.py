@@ -15,8 +15,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput
-from tacit.simulation.loop import Simulation
+from tacit.simulation.loop import OnePassSimulation, Simulation
 from tacit.validation import (
     LARGEST,
     FloatArray,
@@ -100,7 +101,7 @@ def plot_regret(
     simulations: Sequence[Simulation],
     path: Target,
     *,
-    title: str = "Regret against the best expert",
+    title: str | None = None,
     floor: Simulation | None = None,
     labels: Sequence[str] | None = None,
     caption: str | None = None,
@@ -110,7 +111,7 @@ def plot_regret(
     Args:
         simulations: what is compared, each with a line and its bound.
         path: where the picture goes, a file's name (its ending is the format) or an open file (PNG).
-        title: the title.
+        title: the title (default: what is measured).
         floor: the non-private baseline (an enormous epsilon), as a dotted line.
         labels: a name for each (default: its algorithm).
         caption: the text below (default: the contracts and how the runs were made).
@@ -125,22 +126,35 @@ def plot_regret(
     for index, (name, result) in enumerate(zip(labels or numbered, results, strict=True)):
         mean, error, bound = result.mean, result.standard_error, result.bound
         look = {"linestyle": LINES[index % 4], "color": str(shades[index])}
-        certified = f" (certified {ceil(bound):,})" if np.isfinite(bound) else ""
-        axes.plot(result.rounds, mean, label=f"{name}, measured{certified}", **look)
+        shown = rounded_up(bound) if isinstance(result, OnePassSimulation) else f"{ceil(bound):,}"
+        certified = f" (certified {shown})" if np.isfinite(bound) else ""
+        once = {"marker": MARKERS[index % 6], "markersize": 5} if len(mean) == 1 else {}
+        axes.plot(result.rounds, mean, label=f"{name}, measured{certified}", **look, **once)
         axes.fill_between(
             result.rounds, mean - 2 * error, mean + 2 * error, color=look["color"], alpha=0.15, linewidth=0
         )
-        if certified:
+        if isinstance(result, OnePassSimulation):
+            axes.plot(result.rounds, result.bounds, linewidth=1.0, marker="_", **look)
+        elif certified:
             axes.axhline(bound, linewidth=1.0, **look)
     if any(np.isfinite(result.bound) for result in results):
         axes.plot([], [], color="0.4", linewidth=1.0, label="thin: certified bounds")
     if floor is not None:
         axes.plot(floor.rounds, floor.mean, color="0.5", linestyle=(0, (1, 1)), label="without privacy, measured")
-    axes.set_xlabel("round")
-    axes.set_ylabel("regret (units of loss)")
-    axes.set_title(title)
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(0.0, low), high)
+    criterion = results[0].criterion
+    if any(result.criterion != criterion for result in results):
+        raise InvalidInput("plot_regret draws regret or excess risk, and not both in one picture.")
+    in_records = isinstance(results[0], OnePassSimulation)
+    axes.set_xlabel("records" if in_records else "round")
+    axes.set_ylabel(f"{criterion} (units of loss)")
+    axes.set_title(title or ("Excess risk of the model" if in_records else "Regret against the best expert"))
+    if in_records:
+        axes.set_xscale("log")
+        if all(result.mean.min() > 0 for result in results):
+            axes.set_yscale("log")
+    else:
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(0.0, low), high)
     legend_below(figure, axes.get_legend_handles_labels()[0], 2)
     count, seed = len(results[0].regret), results[0].seed
     runs = f"{count} {'run' if count == 1 else 'runs'}, band: two standard errors; seed {seed}, so not private"

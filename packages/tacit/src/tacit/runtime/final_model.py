@@ -23,6 +23,7 @@ class FinalModelPlan(PrivatePlan):
     """A plan that releases one model, once."""
 
     unit: ClassVar[str] = "one record"
+    releases_once: ClassVar[bool] = True
     released_streams: ClassVar[tuple[str, ...]] = ()
 
     @property

@@ -76,6 +76,8 @@ class Plan(ABC):
     """Whether one plan serves an unknown horizon; otherwise it is restarted at doubling lengths."""
     _by_rule: ClassVar[bool] = False
     """Whether parameters follow a public rule for what happens, and not a search for the smallest certificate."""
+    releases_once: ClassVar[bool] = False
+    """Whether there is one model, after all records, and nothing before it."""
     private: ClassVar[bool] = True
     """Whether there is a privacy contract; algorithms without one are never chosen where privacy is asked for."""
 

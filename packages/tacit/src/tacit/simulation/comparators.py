@@ -6,7 +6,7 @@ The best fixed point in hindsight, with a proof of how good it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from tacit.domains.convex_set import BarrierSet, ConvexSet, ProjectableSet
 from tacit.errors import InvalidInput
 from tacit.losses import LinearLoss, LinkLoss, QuadraticLoss
+from tacit.losses.custom import parted
 from tacit.losses.loss import RowLoss
-from tacit.solvers.loss_sums import hull_rows, loss_sum
+from tacit.solvers.loss_sums import UNIT, LossSum, hull_rows, loss_sum
 from tacit.solvers.minimum import constrained_minimum
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive, real_array
 
@@ -39,7 +40,7 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
     """The best point of the domain for a whole stream, to within `tolerance` times max(1, loss at the centre).
 
     Linear losses use the linear oracle, quadratic ones the projection of the mean target; generalised linear
-    losses are minimised by an interior-point method whose gap the linear oracle proves.
+    losses, regularised or not, are minimised by an interior-point method whose gap the linear oracle proves.
 
     >>> from tacit.domains import Ball
     >>> best_fixed_point(LinearLoss(), [[1.0, 0.0], [0.5, 0.0]], Ball(2)).loss
@@ -60,9 +61,12 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
         gradient = np.sum(loss.gradients(point, rows), axis=0)
         # The smallest loss is proved by the linear oracle, up to the rounding of these sums.
         gap = max(0.0, float(gradient @ (point - domain.minimize_linear(gradient)))) + 1e-14 * scale
-    elif isinstance(loss, LinkLoss) and isinstance(domain, BarrierSet):
-        losses = loss_sum(loss, domain.hull_dimension)
-        losses.add(hull_rows(loss, domain, rows))
+    elif isinstance(parted(loss)[0], LinkLoss) and isinstance(domain, BarrierSet):
+        part, ridge = parted(loss)
+        losses = loss_sum(cast(LinkLoss, part), domain.hull_dimension)
+        if ridge:
+            losses = RidgedSum(losses, ridge, domain.restrict(domain.centre))
+        losses.add(hull_rows(cast(LinkLoss, part), domain, rows))
         found, gap = constrained_minimum(losses, domain, tolerance * scale)
         point = domain.from_hull(found)
     else:
@@ -70,6 +74,46 @@ def best_fixed_point(loss: RowLoss, data: Any, domain: ConvexSet, tolerance: flo
     if gap > tolerance * scale:
         raise InvalidInput(f"The best fixed point was found only to within {gap:g}, not {tolerance * scale:g}.")
     return BestPoint(point, float(np.sum(loss.values(point, rows))), gap)
+
+
+class RidgedSum(LossSum):
+    """A sum of losses, each with (s/2)|x|^2 added; x is in hull coordinates around a centre.
+
+    What does not depend on x, the part of the centre outside of the hull's directions, is left out.
+    """
+
+    def __init__(self, losses: LossSum, ridge: float, centre: FloatArray) -> None:
+        super().__init__(losses.dimension)
+        self._losses = losses
+        self._ridge = ridge
+        self._centre = centre
+
+    @property
+    def smoothness(self) -> float:
+        return self._losses.smoothness + self._weight
+
+    @property
+    def modulus(self) -> float:
+        return self._losses.modulus + self._weight
+
+    @property
+    def _weight(self) -> float:
+        return self._ridge * self._losses.count
+
+    def add(self, rows: FloatArray) -> None:
+        self._losses.add(rows)
+
+    def value(self, x: FloatArray) -> float:
+        point = self._centre + x
+        return self._losses.value(x) + self._weight / 2 * float(point @ point)
+
+    def gradient(self, x: FloatArray) -> tuple[FloatArray, float]:
+        gradient, error = self._losses.gradient(x)
+        added = self._weight * (self._centre + x)
+        return gradient + added, error + 8 * UNIT * float(np.linalg.norm(added))
+
+    def hessian(self, x: FloatArray, since: int = 0) -> FloatArray:
+        return self._losses.hessian(x, since) + self._ridge * (self._losses.count - since) * np.eye(self.dimension)
 
 
 def best_switching_sequence(losses: ArrayLike, switches: int) -> tuple[float, IntArray]:

@@ -1,7 +1,8 @@
 """One run of a learner against an environment, for each kind of problem: what was paid and with what to compare.
 
 A game returns the learner's loss in each round and the comparator's cumulative loss at the checkpoints; the
-difference is regret. Adding a kind of problem is adding a game.
+difference is regret. In a one-pass problem models are judged, not rounds: the checkpoints are geometric in the records
+read, and what is measured there is excess risk. Adding a kind of problem is adding a game.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from tacit.environments.environment import (
     ExpertStream,
     FeedbackStream,
     LipschitzStream,
+    RecordStream,
 )
 from tacit.errors import InvalidInput
-from tacit.problems import Arms, Convex, Experts, Lipschitz, Options, Policies, Problem, Tracking
+from tacit.problems import Arms, Convex, Experts, Lipschitz, Options, Policies, Problem, Stochastic, Tracking
 from tacit.runtime.learner import Learner
+from tacit.runtime.plan import Plan
 from tacit.runtime.rounds import Absent
 from tacit.simulation.comparators import best_fixed_point, best_switching_sequence
 from tacit.validation import FloatArray, IntArray
@@ -36,16 +39,29 @@ _Problem = TypeVar("_Problem", bound=Problem)
 _World = TypeVar("_World", bound=Environment, covariant=True)
 GRID = {1: 2049, 2: 65}
 """Points a side of the grid on which the best one is searched, by dimension: a few thousand in all."""
+MARKS = 16
+"""How often the model of a pass is judged."""
+EARLIEST = 500
+"""The first of these marks is at one record in so many."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One run: regret at the checkpoints, and what pictures show of it."""
+    """One run: regret or excess risk at the checkpoints, and what pictures show of it.
+
+    Attributes:
+        regret: regret up to each checkpoint, or the excess risk of the model there.
+        switches: how often the decision changed.
+        detail: decisions, comparator and whatever else pictures show.
+        missing: rounds without feedback.
+        errors: standard errors of an excess risk, of the records on which models are judged.
+    """
 
     regret: FloatArray
     switches: int
     detail: dict[str, Any] = field(default_factory=dict)
     missing: int = 0
+    errors: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -70,9 +86,15 @@ class Game:
     play: Callable[[Match[Any]], Outcome]
     takes: tuple[type[Environment], ...]
     checkpoints: int = 256
+    geometric: bool = False
 
-    def rounds(self, horizon: int) -> IntArray:
-        """The rounds at which regret is kept, the last one included."""
+    def rounds(self, horizon: int, plan: Plan | None = None) -> IntArray:
+        """The rounds at which regret is kept, the last one included; plans that release once are judged once."""
+        if plan is not None and plan.releases_once:
+            return np.array([horizon])
+        if self.geometric:
+            marks = np.geomspace(max(1, horizon // EARLIEST), horizon, min(self.checkpoints, horizon))
+            return np.unique(np.rint(marks).astype(np.int64))
         return np.unique(np.linspace(1, horizon, min(self.checkpoints, horizon)).astype(np.int64))
 
 
@@ -81,7 +103,9 @@ def game_for(problem: Problem, environment: Environment) -> Game:
     game = GAMES.get(type(problem))
     if game is None:
         known = ", ".join(kind.__name__ for kind in GAMES)
-        raise InvalidInput(f"simulate knows the problems {known}. Got {problem!r} instead.")
+        raise InvalidInput(
+            f"simulate plays the problems {known}, and no problems of other classes. Got {problem!r} instead."
+        )
     rounds = getattr(environment, "horizon", None)
     if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
         raise InvalidInput(
@@ -98,6 +122,8 @@ def game_for(problem: Problem, environment: Environment) -> Game:
         raise InvalidInput(
             f"The plan covers {problem.horizon} rounds, the environment has {environment.horizon}: that is too many."
         )
+    if isinstance(problem, Stochastic):
+        check_records(problem, environment)
     if isinstance(problem, Options) and getattr(environment, "n", None) != problem.n:
         options = "arms" if isinstance(problem, Arms) else "policies" if isinstance(problem, Policies) else "experts"
         there = getattr(environment, "n", "has none")
@@ -235,6 +261,58 @@ def measure_game(match: Match[FeedbackStream]) -> Outcome:
     return Outcome(np.cumsum(apart)[match.checkpoints - 1], match.learner.switches)
 
 
+def one_pass_game(match: Match[RecordStream]) -> Outcome:
+    """Excess risk of the model that stands after the records of each checkpoint.
+
+    Reading a model changes nothing: the last one is that of a single `run` over all records, bit for bit.
+    """
+    if match.mask is not None:
+        raise InvalidInput("A simulation of Stochastic takes no missing records: give the plan fewer of them.")
+    environment, problem = match.environment, _problem_of(match.learner, Stochastic)
+    records = environment.records(match.generator)
+    models, first = [], 0
+    for stop in match.checkpoints.tolist():
+        match.learner.run(records_between(records, first, stop))
+        last = stop == environment.horizon
+        models.append(np.array(released_model(match.learner) if last else match.learner.play()))
+        first = stop
+    best = environment.best
+    if best is None:
+        best = best_fixed_point(environment.loss, records, problem.domain).point
+    risk = environment.excess(np.array(models), best)
+    return Outcome(risk.values, 0, {"models": np.array(models), "comparator": best}, errors=risk.errors)
+
+
+def records_between(records: Any, first: int, stop: int) -> Any:
+    """Return a slice of records: rows, or a pair of features and labels."""
+    return tuple(part[first:stop] for part in records) if isinstance(records, tuple) else records[first:stop]
+
+
+def released_model(learner: Any) -> FloatArray:
+    """Return the model after all records; plans that release once do it here."""
+    model: FloatArray = learner.release()
+    return model
+
+
+def check_records(problem: Stochastic, environment: Any) -> None:
+    """Refuse records of another loss or size, and a planted model that is none of the problem."""
+    if environment.dimension != problem.domain.dimension:
+        raise InvalidInput(
+            f"The models of the plan have {problem.domain.dimension} coordinates, those of the environment "
+            f"{environment.dimension}: the numbers must agree."
+        )
+    if environment.loss != problem.loss:
+        raise InvalidInput(
+            f"The records of {type(environment).__name__} belong to {environment.loss!r}: the problem must have the "
+            f"same loss. Got {problem.loss!r} instead."
+        )
+    if environment.best is not None and not problem.domain.contains(environment.best):
+        raise InvalidInput(
+            f"The planted model of {environment!r} must lie in the domain of the problem, {problem.domain!r}: shorten "
+            "its 'norm', or give 'reach', the length of the longest models that are compared with."
+        )
+
+
 def _problem_of(learner: Learner, kind: type[_Problem]) -> _Problem:
     problem = learner.plan.problem
     if not isinstance(problem, kind):
@@ -251,6 +329,7 @@ GAMES: dict[type[Problem], Game] = {
     Arms: Game(arms_game, (ExpertStream,)),
     Policies: Game(policies_game, (ContextStream,)),
     problems.ContextualArms: Game(contextual_game, (ContextStream,)),
+    Stochastic: Game(one_pass_game, (RecordStream,), checkpoints=MARKS, geometric=True),
     Problem: Game(measure_game, (FeedbackStream,)),
 }
 """Which game a problem is; a kind of problem joins by standing here."""

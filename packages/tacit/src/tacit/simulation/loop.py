@@ -2,18 +2,22 @@
 
 Simulations use replayable randomness, so their results can be made again and are stamped as not private.
 
+In a one-pass problem what is measured is the excess risk of the model after so many records, at geometric marks, with
+the certified bound of each mark where one is proved.
+
 Feedback may never come. When within its window feedback comes changes no decision, so all that a simulation has to know
 of a round is whether its feedback comes in time.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from tacit.accounting.rounding import rounded_up
+from tacit.algorithms.stochastic import OnlineToBatch
 from tacit.environments.environment import Environment
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
@@ -25,6 +29,8 @@ from tacit.runtime.plan import Plan, Planned, chosen_plan
 from tacit.simulation.games import Match, Outcome, game_for
 from tacit.validation import FloatArray, IntArray, check_integer, check_number, invalid
 
+EVERY_MARK = 5
+"""A summary shows one mark in so many, the last one included."""
 MOST_RUNS = 10**6
 """So many runs, and no more, may be asked for at once."""
 
@@ -55,6 +61,11 @@ class Simulation:
     last: dict[str, Any]
     missing: FloatArray
     switches_allowed: int | None = None
+
+    @property
+    def criterion(self) -> str:
+        """What is measured: "regret" or "excess risk"."""
+        return self.plan.problem.criterion
 
     @property
     def mean(self) -> FloatArray:
@@ -138,6 +149,71 @@ class Simulation:
         }
 
 
+@dataclass(frozen=True, repr=False)
+class OnePassSimulation(Simulation):
+    """Excess risk of the models of several passes, after the records of each mark.
+
+    `regret` is the excess risk of each run at each mark, `rounds` the records read there. Excess risk does not add up
+    over rounds, and every record is there: nothing a round, no switches and no missing rounds.
+
+    Attributes:
+        bounds: the certified excess risk at each mark, infinite where none is proved, shape (k,).
+        fresh_error: standard error of the excess risk at each mark that is due to the records on which models are
+            judged, the same for all runs; 0 where expected losses are known.
+    """
+
+    bounds: FloatArray = field(kw_only=True)
+    fresh_error: FloatArray = field(kw_only=True)
+
+    @property
+    def per_round(self) -> float:
+        """Refused: there is none."""
+        raise InvalidInput("This simulation measures excess risk, which does not add up over rounds.")
+
+    @property
+    def bound(self) -> float:
+        """The certified excess risk after all records."""
+        return float(self.bounds[-1])
+
+    def __repr__(self) -> str:
+        return self._described
+
+    @property
+    def _described(self) -> str:
+        fresh = float(self.fresh_error[-1])
+        judged = f", {fresh:.2g} by the fresh records" if fresh else ""
+        count = len(self.regret)
+        lines = [
+            f"{self.plan.algorithm}: mean excess risk {self.mean[-1]:.4g} (standard error "
+            f"{self.standard_error[-1]:.2g}{judged}) over {count} {'run' if count == 1 else 'runs'} of "
+            f"{int(self.rounds[-1]):,} records",
+            f"certified excess risk {rounded_up(self.bound)}",
+        ]
+        if len(self.rounds) > 1:
+            shown = range(len(self.rounds) - 1, -1, -EVERY_MARK)
+            marks = [f"{self.mean[mark]:.3g} ({int(self.rounds[mark]):,})" for mark in reversed(shown)]
+            lines.append(f"after so many records: {', '.join(marks)}")
+        return "\n".join(lines)
+
+    def summary(self) -> str:
+        """Describe the result in a few lines."""
+        return f"{self._described}\n{self.plan.guarantee.with_randomness('replayable: not private')}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give a JSON-ready description, one number a mark."""
+        return {
+            "algorithm": self.plan.algorithm,
+            "environment": type(self.environment).__name__,
+            "runs": len(self.regret),
+            "records": self.rounds.tolist(),
+            "seed": self.seed,
+            "mean_excess_risk": self.mean.tolist(),
+            "standard_error": self.standard_error.tolist(),
+            "fresh_error": self.fresh_error.tolist(),
+            "certified_bound": [float(bound) if np.isfinite(bound) else None for bound in self.bounds],
+        }
+
+
 def simulate(
     plan: Plan | Planned,
     environment: Environment | str,
@@ -148,10 +224,11 @@ def simulate(
     switches: int | None = None,
     progress: bool | None = None,
 ) -> Simulation:
-    """Run a plan against an environment several times and measure its regret.
+    """Run a plan against an environment several times and measure its regret, or the excess risk of its models.
 
     Tracking problems are measured against the best sequence with at most `switches` switches, all others
-    against the best single decision (stochastic arms: that of smallest mean).
+    against the best single decision (stochastic arms: that of smallest mean). In one-pass problems the expected loss of
+    models is compared with that of the planted one, or of the best on the records of the run.
 
     Args:
         plan: a plan, or the planner's choice.
@@ -181,17 +258,40 @@ def simulate(
     for run in range(runs):
         outcomes.append(simulate_run(chosen, environment, seed, run, missing, switches))
         shown.step(run + 1, runs)
+    rounds = game.rounds(environment.horizon, chosen)
+    regret = np.stack([outcome.regret for outcome in outcomes])
+    judged = [outcome.errors for outcome in outcomes if outcome.errors is not None]
+    if judged:
+        return OnePassSimulation(
+            plan=chosen,
+            environment=environment,
+            rounds=rounds,
+            regret=regret,
+            switches=np.full(runs, np.nan),
+            seed=seed,
+            last=outcomes[-1].detail,
+            missing=np.zeros(runs),
+            bounds=np.array([certified_after(chosen, mark) for mark in rounds.tolist()]),
+            fresh_error=np.mean(judged, axis=0),
+        )
     return Simulation(
         plan=chosen,
         environment=environment,
-        rounds=game.rounds(environment.horizon),
-        regret=np.stack([outcome.regret for outcome in outcomes]),
+        rounds=rounds,
+        regret=regret,
         switches=np.array([float(outcome.switches) for outcome in outcomes]),
         seed=seed,
         last=outcomes[-1].detail,
         missing=np.array([float(outcome.missing) for outcome in outcomes]),
         switches_allowed=switches,
     )
+
+
+def certified_after(plan: Plan, records: int) -> float:
+    """Return the certified excess risk of the model after so many records (infinite: none is proved)."""
+    if isinstance(plan, OnlineToBatch):
+        return plan.risk_after(records)
+    return float(plan.regret_bound) if records == plan.horizon else float("inf")
 
 
 def compared_problem(problem: Problem, switches: int | None) -> Problem:
@@ -215,7 +315,7 @@ def simulate_run(
     source = Randomness.replayable(seed)
     learner = plan.start(source.child(f"learner {run}"))
     generator = source.child(f"environment {run}").stream("feedback")
-    rounds = game.rounds(environment.horizon)
+    rounds = game.rounds(environment.horizon, plan)
     mask = None
     if missing:
         arriving = source.child(f"environment {run}").stream("arrivals")

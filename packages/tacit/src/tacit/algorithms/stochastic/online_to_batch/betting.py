@@ -4,8 +4,9 @@ The magnitude of `BettingGrid` is the wealth of a uniform mixture of constant be
 direction is adaptive descent on the unit ball (Cutkosky and Orabona 2018). Gradients longer than the declared bound are
 scaled down to it.
 
+`RegularisedBetting` has the regularisers of Theorem 11, whose universal constant the paper does not give.
 `ConfidentBetting` penalises gradients by their largest error, so that excess risk holds in a single run: Theorems 10
-and 11 of the paper, with explicit constants in place of its regularisers, whose universal constant it does not give.
+and 11 with explicit constants in place of the regularisers.
 The bettor sees g_t + c_t (w_t - x_1)/|w_t - x_1|, c_t a bound on |error_t| for all t at once (`largest_errors`):
 
     L(x) - L(u) <= (Regret of the bettor at |u - x_1| + 2 |u - x_1| sum c_t)/beta_{1:T+1}   with probability 1 - f.
@@ -134,6 +135,45 @@ class ConfidentBetting(OnlineLearner):
 
     def _shown(self) -> str:
         return f"{self.bettor!r}, confidence={self.confidence!r}"
+
+
+class RegularisedBetting(OnlineLearner):
+    """A fresh bettor on the regularised losses of Theorem 11: <g_t, w> + xi_t |w| + nu_t |w|^2, w from the first point.
+
+    Attributes:
+        bettor: the bettor; its gradient bound is the printed one.
+        first: xi_t over t^(5/2), but for the noise.
+        second: the noise's part of xi_t over t^2.
+        square: nu_t over t^(5/2).
+    """
+
+    def __init__(self, bettor: BettingGrid, first: float, second: float, square: float) -> None:
+        super().__init__(bettor.domain, initial=bettor.initial)
+        self.bettor = bettor
+        self.first = check_positive("RegularisedBetting", "first", first)
+        self.second = check_positive("RegularisedBetting", "second", second)
+        self.square = check_positive("RegularisedBetting", "square", square)
+
+    def regularisers(self, step: int) -> tuple[float, float]:
+        """Return xi_t and nu_t."""
+        growth = step**2.5
+        return self.first * growth + self.second * step**2, self.square * growth
+
+    def _update(self, gradient: FloatArray) -> None:
+        away = self._point - self._start
+        distance = sqrt(float(away @ away))
+        xi, nu = self.regularisers(self._rounds + 1)
+        # At the first point 0 is a subgradient of the norm.
+        pull = xi / distance + 2 * nu if distance > 0 else 0.0
+        self.bettor.observe(gradient + pull * away)
+        self._point = self.bettor.play()
+
+    def expected_regret(self, sizes: FloatArray, changes: FloatArray) -> float:
+        """Nothing is proved in expectation."""
+        return float("inf")
+
+    def _shown(self) -> str:
+        return f"{self.bettor!r}, first={self.first!r}, second={self.second!r}, square={self.square!r}"
 
 
 def gradient_sizes(conversion: Conversion, largest: FloatArray) -> FloatArray:

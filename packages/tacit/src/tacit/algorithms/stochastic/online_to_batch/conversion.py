@@ -23,6 +23,7 @@ import scipy
 
 from tacit.accounting.curves import ROUND_UP
 from tacit.algorithms.stochastic.online_to_batch.descent import ConversionErrors
+from tacit.algorithms.stochastic.online_to_batch.equation_six import Sized
 from tacit.losses.custom import parted
 from tacit.losses.loss import largest_norm
 from tacit.noise.running_sums import LaplaceTree, RunningSum, Tree
@@ -128,6 +129,23 @@ class Conversion:
             bias=missing + float(np.sum(moved)),
         )
 
+    def first_errors(self, steps: int) -> ConversionErrors:
+        """The errors of the first steps + 1 iterates, as if the pass ended after so many steps.
+
+        Noise and sensitivities stay those of the whole plan. The last gradient of all is virtual, here as there.
+        """
+        errors, count = self.errors, steps + 1
+        if count >= errors.weights.size:
+            return errors
+        return ConversionErrors(
+            weights=errors.weights[:count],
+            lipschitz=errors.lipschitz,
+            sampling=errors.sampling[:count],
+            noise=errors.noise[:count],
+            changes=errors.changes[:count],
+            bias=float(np.sum(self._moved[:count])),
+        )
+
     def largest_errors(self, failure: float) -> FloatArray:
         """What |error_t| exceeds at no t, except with probability `failure`: proved in l_2 with Gaussian noise."""
         count, d = self.weights.size, self.plan.problem.domain.dimension
@@ -154,6 +172,8 @@ class Conversion:
     @cached_property
     def _growing(self) -> FloatArray:
         """The largest sensitivity that can occur, per side, at each step."""
+        if isinstance(self.plan.mechanism, Sized):
+            return np.asarray(self.plan.grid.admissible(self.plan.mechanism.largest_sizes() * ROUND_UP))
         return np.asarray(self.plan.grid.admissible(np.maximum.accumulate(self.clips[:-1]) * ROUND_UP))
 
     @cached_property

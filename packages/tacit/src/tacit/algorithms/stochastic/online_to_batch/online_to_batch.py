@@ -13,6 +13,8 @@ running sum of them is all the learner sees. Different from the print:
 - The running sum is `Buffered` by default: with both changes 5 to 6 times less noise than equation (6).
 - Pure privacy needs node scales linear in the number of levels; its noise is two-sided geometric.
 
+`OnlineToBatch.as_printed` runs the noise of equation (6) on the paper's tree, and what it is proved to leak.
+
 *Calibration* takes the learner and the number of records a step with the smallest certified excess risk. The sizes
 tried are powers of two that make at most `STEPS` steps; where no certificate says anything, `UNCERTIFIED_STEPS`. On a
 lattice each record becomes integers by itself, before the batch is added up: docs/algorithms/online-to-batch.md.
@@ -35,6 +37,7 @@ from tacit.accounting.guarantee import IDEALIZED
 from tacit.algorithms.stochastic.online_to_batch.betting import (
     BettingGrid,
     ConfidentBetting,
+    RegularisedBetting,
     gradient_sizes,
 )
 from tacit.algorithms.stochastic.online_to_batch.conversion import Conversion, clipping_norms
@@ -46,19 +49,27 @@ from tacit.algorithms.stochastic.online_to_batch.descent import (
     StronglyConvex,
     Subgradient,
 )
+from tacit.algorithms.stochastic.online_to_batch.equation_six import (
+    SLACK,
+    EquationSixTree,
+    PureEquationSixTree,
+    Sized,
+)
 from tacit.algorithms.stochastic.online_to_batch.norms import Norm
 from tacit.domains import L1Ball, Simplex
 from tacit.domains.convex_set import ProjectableSet, read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.custom import CustomLoss, parted
-from tacit.losses.loss import LinkLoss, Loss, RowLoss, clip_rows, playable
+from tacit.losses.loss import Constants, LinkLoss, Loss, RowLoss, clip_rows, largest_norm, playable
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
 from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, check_mechanism, lattice_grid
+from tacit.printed import online_to_batch as printed_formulas
 from tacit.problems import Problem, Stochastic
 from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan, sum_instances
+from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance, clipped_losses, few_rounds
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import (
@@ -68,6 +79,7 @@ from tacit.validation import (
     check_level,
     check_number,
     check_positive,
+    invalid,
 )
 
 _EUCLIDEAN = Norm()
@@ -115,6 +127,10 @@ class OnlineToBatch(RunningSumPlan):
     norm: Norm = _EUCLIDEAN
     unit: ClassVar[str] = "one record"
     _separates: ClassVar[bool] = False
+    printed_results: ClassVar[tuple[str, ...]] = (
+        "Theorem 4", "Algorithm 1", "Theorem 3", "Theorem 6", "Lemma 7", "Theorem 8", "Theorem 10", "Theorem 11",
+        "Theorem 19",
+    )  # fmt: skip
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every model of the pass, hence the final one"
     _assumptions: ClassVar[tuple[str, ...]] = ("independent records", "a convex loss that keeps its constants")
@@ -136,6 +152,26 @@ class OnlineToBatch(RunningSumPlan):
             raise InvalidInput(f"The 'learner' of {owner} needs play() and observe(). Got {self.learner!r} instead.")
         if getattr(self.learner, "rounds", 0):
             raise InvalidInput(f"The 'learner' of {owner} must be fresh: this one has seen gradients already.")
+        if isinstance(self.mechanism, Sized):
+            self._check_sized(self.mechanism)
+
+    def _check_sized(self, mechanism: Sized) -> None:
+        """Refuse a tree of equation (6) that was made for other differences: its column norm would not hold."""
+        for name, needed in self._sized_for(self.diameter).items():
+            if getattr(mechanism, name) != needed:
+                raise invalid("OnlineToBatch", f"mechanism.{name}", f"that of the plan, {needed!r}", mechanism)
+
+    def _sized_for(self, diameter: float) -> dict[str, float]:
+        """The facts on which a tree of equation (6) relies."""
+        curvature = parted(self.problem.loss)[1]
+        return {
+            "power": self.power,
+            "lipschitz": self.lipschitz,
+            "smoothness": self.smoothness,
+            "diameter": diameter,
+            "steepest": self.lipschitz + curvature * largest_norm(self.problem.domain),
+            "curvature": self.smoothness + curvature,
+        }
 
     @cached_property
     def records(self) -> SummedRecords:
@@ -149,7 +185,10 @@ class OnlineToBatch(RunningSumPlan):
         mechanism, records, exact = self.mechanism, self.records, self.numerics == "exact"
         if exact and records.batch <= LARGEST_SUMMED:
             multiple = self.lipschitz * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes else 0.0
-            return lattice_grid(mechanism, self.privacy, records, growing=True, multiple=multiple)
+            lattice = lattice_grid(mechanism, self.privacy, records, growing=True, multiple=multiple)
+            if isinstance(mechanism, Sized) and lattice.units:
+                check_fine(lattice.units, records.dimension)
+            return lattice
         gaussian = mechanism.noise == "gaussian"
         moved = records.move("gaussian") * records.size if gaussian else float(records.sides * records.people)
         scale = mechanism.scale(self.privacy, moved) * ROUND_UP
@@ -162,7 +201,9 @@ class OnlineToBatch(RunningSumPlan):
 
     @cached_property
     def schedule(self) -> FloatArray:
-        """The largest C_t up to each step: what the sensitivities at most can become."""
+        """The largest C_t up to each step, or s_t of equation (6): what the sensitivities at most can become."""
+        if isinstance(self.mechanism, Sized):
+            return self.mechanism.largest_sizes()
         norms = clipping_norms(self.mechanism.steps, self.power, self.lipschitz, self.smoothness, self.diameter)
         return np.asarray(np.maximum.accumulate(norms))
 
@@ -190,6 +231,19 @@ class OnlineToBatch(RunningSumPlan):
             return self.risk_within(learner.reach)
         assumptions = (*self._assumptions, *self.conversion.assumptions, "expectation over everything")
         return RegretBound(learner.excess_risk(self.conversion.errors), learner.risk_formula, assumptions)
+
+    def risk_after(self, records: int) -> float:
+        """Bound the expected excess risk of the model after so many records, as if the pass ended there.
+
+        Infinite where `regret_bound` is, and for bounds of single runs.
+        """
+        check_integer("OnlineToBatch.risk_after", "records", records, at_least=0, at_most=self.problem.records)
+        if records == self.problem.records:
+            return float(self.regret_bound)
+        learner = self.learner
+        if not isinstance(learner, OnlineLearner) or learner.norm != self.norm or isinstance(learner, ConfidentBetting):
+            return float("inf")
+        return min(learner.excess_risk(self.conversion.first_errors(records // self.batch)), self.trivial_regret)
 
     def risk_within(self, distance: float) -> RegretBound:
         """Bound a single run's excess risk over models so far from the first one, for plans with a confidence."""
@@ -246,6 +300,40 @@ class OnlineToBatch(RunningSumPlan):
         wishes = (learner, power, batch, mechanism, lipschitz, smoothness, norm)
         return Search(problem, target, *wishes).best()
 
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Stochastic,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        k: float | None = None,
+        learner: Any = None,
+        constant: float = 1.0,
+        failure: float = 0.05,
+        distance: float | None = None,
+        lipschitz: float | None = None,
+        smoothness: float | None = None,
+    ) -> OnlineToBatch:
+        """The plan with the noise of equation (6).
+
+        Args:
+            problem: domain, loss, number of records, and the deviations of gradients if they are declared.
+            asked: the privacy that is asked of the formula.
+            result: number of the result.
+            reading: of Theorem 19: a name of `READINGS`.
+            k: of the weights t^k (default: 1; strongly convex 2, Theorems 10 and 11 print 3).
+            learner: a name of `LEARNERS`, or a fresh object with play() and observe(gradient).
+            constant: C of Theorems 10 and 11, which is not printed.
+            failure: delta of Theorems 10 and 11.
+            distance: |x*| of Theorem 11's bound (default: the largest there is).
+            lipschitz: G, without a regulariser's part (default: the loss's constant).
+            smoothness: H, the same.
+        """
+        open_ones = (k, learner, constant, failure, distance, lipschitz, smoothness)
+        return PrintedPass(problem, asked, result, reading, *open_ones).plan()
+
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give few records at the plan's privacy; pure plans in float64 draw noise with the density of a norm."""
         problem, batch = few_rounds(clipped_losses(self.problem)), min(2, self.batch)
@@ -257,6 +345,8 @@ class OnlineToBatch(RunningSumPlan):
         return (*found, SmallInstance("norm noise", found[0].label, small))
 
     def _learner(self, randomness: Randomness) -> OnlineToBatchLearner:
+        if isinstance(self.mechanism, Sized):
+            return EquationSixLearner(self, randomness)
         return OnlineToBatchLearner(self, randomness)
 
 
@@ -264,7 +354,15 @@ class OnlineToBatchLearner(Learner):
     """Plays the averaged model; records are kept until their batch is full."""
 
     plan: OnlineToBatch
-    _state = ("_inner", "_sums", "_pending", "_step", "_weight_sum", "_previous", "_sensitivity")
+    _state: ClassVar[tuple[str, ...]] = (
+        "_inner",
+        "_sums",
+        "_pending",
+        "_step",
+        "_weight_sum",
+        "_previous",
+        "_sensitivity",
+    )
 
     def __init__(self, plan: OnlineToBatch, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -388,6 +486,318 @@ class OnlineToBatchLearner(Learner):
         self._action = read_only(x + (following / self._weight_sum) * (self._inner.play() - x))
         self._switches += 1
         self._step = t
+
+
+class EquationSixLearner(OnlineToBatchLearner):
+    """Scales the noise by the bound of Lemma 15 at the largest |w_i - x_{i-1}| so far."""
+
+    _state = (*OnlineToBatchLearner._state, "_farthest")
+    _farthest = 0.0
+    _known: tuple[Any, tuple[float, float]] | None = None  # the sizes of the step at which the model is this one
+
+    @property
+    def _reached(self) -> float:
+        """The largest |w_i - x_{i-1}| up to the step to come; x_t - x_{t-1} is beta_t/beta_{1:t} of the newest."""
+        moved = self.plan.norm.size(self._action - self._previous)
+        weight, _ = self._weights()
+        return max(self._farthest, moved * (self._weight_sum / weight))
+
+    def _clip(self) -> tuple[float, float]:
+        if self._known is None or self._known[0] is not self._action:
+            self._known = self._action, self._sizes()
+        return self._known[1]
+
+    def _sizes(self) -> tuple[float, float]:
+        clip, _ = super()._clip()
+        mechanism, step = self.plan.mechanism, self._step + 1
+        assert isinstance(mechanism, Sized)
+        size = mechanism.size(step, self._reached)
+        # Rounding in float64 may put a point a last digit outside of the domain.
+        clip = min(clip, mechanism.ratios.item(step - 1) * size)
+        return clip, max(self._sensitivity, self.plan.grid.admissible(size * ROUND_UP))
+
+    def _advance(self, total: FloatArray) -> None:
+        reached = self._reached
+        super()._advance(total)
+        self._farthest = reached
+
+
+def check_fine(units: int, dimension: int) -> None:
+    """Refuse a lattice whose roundings raise the ratios of equation (6) by more than their slack.
+
+    A coordinate is off by .51 steps at most; sizes are rounded up by less than .1%, which may shrink the slack as much.
+    """
+    if 0.52 * dimension**0.5 > SLACK * units:
+        raise PrivacyError(
+            f"The lattice of equation (6) in {dimension} dimensions is too coarse: ask for less privacy, or take "
+            "OnlineToBatch.calibrate."
+        )
+
+
+READINGS = {"equation (6)": False, "log2(2T) for its root": True}
+"""How Theorem 19 is read: its noise is that of equation (6) "correspondingly", and pure epsilons of nodes add up."""
+CONVEX = ("Theorem 4", "Algorithm 1", "Theorem 3", "Theorem 19")
+STRONGLY_CONVEX = ("Lemma 7", "Theorem 8")
+PARAMETER_FREE = ("Theorem 10", "Theorem 11")
+
+
+@dataclass(frozen=True)
+class PrintedPass:
+    """What `OnlineToBatch.as_printed` was asked for."""
+
+    problem: Stochastic
+    asked: Target
+    result: str
+    reading: str | None
+    k: float | None
+    learner: Any
+    constant: float
+    failure: float
+    distance: float | None
+    lipschitz: float | None
+    smoothness: float | None
+
+    def plan(self) -> OnlineToBatch:
+        """The plan, with what is known of its print."""
+        self._check()
+        if self.result == "Theorem 10" and self.learner is None:
+            # Bettors need to know how large the noisy gradients get; any plan on this domain tells.
+            errors = self._around(named_learner("subgradient", self.problem, _EUCLIDEAN)).conversion.errors
+            return self._around(named_learner(BETTING, self.problem, _EUCLIDEAN, errors))
+        return self._around(self._inner)
+
+    def _check(self) -> None:
+        owner = "OnlineToBatch.as_printed"
+        pure = self.result == "Theorem 19"
+        if pure != (self.asked.delta == 0):
+            wanted = "0: it promises pure privacy" if pure else "positive: only Theorem 19 promises pure privacy"
+            raise InvalidInput(f"The 'delta' of {owner} must be {wanted}. Got {self.asked.delta} instead.")
+        if not pure and self.reading is not None:
+            raise InvalidInput(f"{self.result} leaves nothing to a reading. Got {self.reading!r} instead.")
+        check_choice(owner, "reading", self.reading or next(iter(READINGS)), tuple(READINGS))
+        check_number(owner, "k", self._power, above=1.0, closed_low=True)
+        check_positive(owner, "constant", self.constant)
+        if self.lipschitz is not None:
+            check_positive(owner, "lipschitz", self.lipschitz)
+        if self.smoothness is not None:
+            check_level(owner, "smoothness", self.smoothness, at_least=0.0)
+        check_number(owner, "failure", self.failure, above=0.0, below=1.0)
+        if self.distance is not None:
+            check_level(owner, "distance", self.distance, at_least=0.0)
+        if self.result in PARAMETER_FREE and self._power != 3:
+            raise invalid(owner, "k", f"3 in {self.result}", self.k)
+        if self.result == "Theorem 11" and self.learner is not None:
+            raise InvalidInput(f"{self.result} has a learner of its own, the bettor on regularised losses.")
+        if self.result in STRONGLY_CONVEX and self.problem.constants.strong_convexity == 0:
+            raise InvalidInput(f"{self.result} needs a strongly convex loss. Got {self.problem.loss!r} instead.")
+
+    @property
+    def _power(self) -> float:
+        if self.k is not None:
+            return self.k
+        return 3.0 if self.result in PARAMETER_FREE else 2.0 if self.result in STRONGLY_CONVEX else 1.0
+
+    @property
+    def _norm(self) -> Norm:
+        given = getattr(self.learner, "norm", None)
+        if isinstance(given, Norm):
+            return given
+        return Norm.for_sparse(self.problem.domain.dimension) if self.learner == "mirror-descent" else _EUCLIDEAN
+
+    @cached_property
+    def _inner(self) -> Any:
+        """The learner inside; the print leaves it open, up to its regret."""
+        if self.result == "Theorem 11":
+            return self._regularised
+        usual = "optimistic" if self.result == "Theorem 6" else "subgradient"
+        chosen = self.learner or ("strongly-convex" if self.result in STRONGLY_CONVEX else usual)
+        return named_learner(chosen, self.problem, self._norm) if isinstance(chosen, str) else chosen
+
+    @cached_property
+    def _regularised(self) -> RegularisedBetting:
+        """A bettor on the regularised losses of Theorem 11, with the printed bound on their gradients."""
+        known, d = self._known, self.problem.domain.dimension
+        bound = float(printed_formulas.theorem_11_gradients(known, d, self.failure, self.constant)[-1])
+        bettor = BettingGrid(_projectable(self.problem), bound, known.rounds + 1, initial=self.problem.initial)
+        found = printed_formulas.theorem_10(known, d, self.failure, self.constant)
+        return RegularisedBetting(bettor, found["first"], found["second"], found["square"])
+
+    @cached_property
+    def _diameter(self) -> float:
+        inner = None if self.result == "Theorem 11" or self.learner is None else self._inner
+        if isinstance(inner, OnlineLearner) and inner.norm == self._norm:
+            return inner.diameter
+        return self.problem.domain.diameter * self._norm.gaussian_factor(self.problem.domain.dimension)
+
+    @property
+    def _rho(self) -> float:
+        """What stands for rho in equation (6)."""
+        if self.result == "Theorem 19":
+            return self.asked.epsilon
+        return printed_formulas.rho(self.asked.epsilon, self.asked.delta)
+
+    @cached_property
+    def _known(self) -> printed_formulas.Constants:
+        """What the printed bounds are computed from: constants of the whole loss, a regulariser included."""
+        problem, norm, d = self.problem, self._norm, self.problem.domain.dimension
+        gradient, hessian = problem.gradient_deviation, problem.hessian_deviation
+        constants = self._whole
+        return printed_formulas.Constants(
+            rounds=problem.records,
+            power=self._power,
+            diameter=self._diameter,
+            lipschitz=constants.lipschitz,
+            smoothness=constants.smoothness,
+            gradient_deviation=2 * constants.lipschitz if gradient is None else gradient,
+            hessian_deviation=2 * constants.smoothness if hessian is None else hessian,
+            rho=self._rho,
+            variance=(norm.gaussian_factor(d) * norm.gaussian_size(d)) ** 2,
+            strong_convexity=2 * (norm.power - 1),
+        )
+
+    @cached_property
+    def _part(self) -> Constants:
+        """G and H of what knows the data."""
+        known = parted(self.problem.loss)[0].constants(self.problem.domain)
+        lipschitz = known.lipschitz if self.lipschitz is None else self.lipschitz
+        smoothness = known.smoothness if self.smoothness is None else self.smoothness
+        if not (np.isfinite(lipschitz) and np.isfinite(smoothness)):
+            raise PrivacyError("Equation (6) needs losses that are G-Lipschitz and H-smooth, with finite G and H.")
+        return Constants(float(lipschitz), float(smoothness))
+
+    @cached_property
+    def _whole(self) -> Constants:
+        """G and H of the whole loss, a regulariser included, which the print takes."""
+        added = parted(self.problem.loss)[1]
+        steepest = self._part.lipschitz + added * largest_norm(self.problem.domain)
+        return Constants(steepest, self._part.smoothness + added)
+
+    @cached_property
+    def _scale(self) -> float:
+        """The scale of a node's noise in units of the bound of Lemma 15."""
+        rounds, d = self.problem.records, self.problem.domain.dimension
+        if self.result != "Theorem 19":
+            return printed_formulas.equation_6(self._rho, rounds)["scale"]
+        linear = READINGS[self.reading or next(iter(READINGS))]
+        return printed_formulas.theorem_19(self._rho, rounds, d, linear=linear)["scale"]
+
+    def _around(self, inner: Any) -> OnlineToBatch:
+        known = self._part
+        pure = self.result == "Theorem 19"
+        kind = PureEquationSixTree if pure else EquationSixTree
+        tree = kind(
+            steps=self.problem.records,
+            power=float(self._power),
+            lipschitz=known.lipschitz,
+            smoothness=known.smoothness,
+            diameter=self._diameter,
+            steepest=self._whole.lipschitz,
+            curvature=self._whole.smoothness,
+        )
+        people, sides = self.asked.rounds_per_person, self.asked.relation.sides
+        contract = self.asked.contract
+        if pure:  # the law exp(-|x|) is drawn in float64 only
+            contract["numerics"] = "float"
+        made = OnlineToBatch(
+            self.problem,
+            learner=inner,
+            mechanism=tree,
+            privacy=sides * people * tree.column_norm / self._scale,
+            power=float(self._power),
+            batch=1,
+            lipschitz=known.lipschitz,
+            smoothness=known.smoothness,
+            norm=self._norm,
+            **contract,
+        )
+        return replace(made, printed=self._printed(made))
+
+    def _printed(self, made: OnlineToBatch) -> Printed:
+        bound, order, further = self._bound(made)
+        values = {"k": made.power, "rho": self._rho, "scale": self._scale, **further}
+        pure = self.result == "Theorem 19"
+        reading = (self.reading or next(iter(READINGS))) if pure else ""
+        return Printed(
+            paper="online_to_batch",
+            result=self.result,
+            epsilon=self.asked.epsilon,
+            delta=self.asked.delta,
+            reading=reading,
+            regret=bound,
+            order=order,
+            evidence=self._evidence(made),
+            differs=self._differs(made),
+            values=values,
+        )
+
+    def _bound(self, made: OnlineToBatch) -> tuple[float | None, str, dict[str, float]]:
+        """The printed bound around the regret that the learner is proved to have (None: an order is printed)."""
+        known, inner, d = self._known, made.learner, self.problem.domain.dimension
+        if self.result == "Theorem 4" and isinstance(inner, OnlineLearner):
+            sizes = np.sqrt(printed_formulas.theorem_4_gradients(known))
+            changes = np.sqrt(printed_formulas.theorem_6_changes(known))
+            found = printed_formulas.theorem_4(known, inner.expected_regret(sizes, changes))
+        elif self.result == "Theorem 8":
+            mu = self.problem.constants.strong_convexity
+            squares = printed_formulas.theorem_8_gradients(known, mu)
+            regret = printed_formulas.remark_9_regret(squares, known.steps**known.power, mu)
+            found = printed_formulas.theorem_8(known, regret, mu)
+        elif self.result == "Theorem 11":
+            assert isinstance(inner, RegularisedBetting)
+            distance = inner.reach if self.distance is None else self.distance
+            sizes = printed_formulas.theorem_11_gradients(known, d, self.failure, self.constant)
+            regret = inner.bettor.regret_within(distance, float(np.sum(sizes**2)), known.rounds)
+            found = printed_formulas.theorem_11(known, d, self.failure, self.constant, distance, regret)
+        else:
+            return None, ORDERS.get(self.result, ""), {}
+        bound = found["excess_risk"]
+        known_regret = np.isfinite(bound)
+        return (bound if known_regret else None), "", {"without_regret": found["without_regret"]}
+
+    def _evidence(self, made: OnlineToBatch) -> tuple[str, ...]:
+        kind = "pure" if self.result == "Theorem 19" else "Gaussian"
+        said = [f"the exact {kind} curve of clipped differences in the nodes of each record"]
+        if self.result == "Theorem 19":
+            said.append(f"{made.mechanism.nodes} nodes of a record, whose epsilons add up")
+        else:
+            said.append(self._conversion)
+        if self.result == "Theorem 8" and made.power == 1:
+            said.append("at k = 1 the printed bound lacks a factor ln T")
+        if self.result in PARAMETER_FREE:
+            said.append(f"the constant C is not printed: {self.constant:g}")
+        return tuple(said)
+
+    @property
+    def _conversion(self) -> str:
+        """What became of the conversion from Renyi privacy in Section 1.1."""
+        least, delta = printed_formulas.smallest_delta(self._rho), self.asked.delta
+        if delta >= least:
+            return "Section 1.1 converts here, and its conversion is false for such deltas"
+        holds = "its conversion holds below that instead"
+        return f"Section 1.1 asks delta >= exp(-rho^2) = {least:.3g}, which {delta:g} is not; {holds}"
+
+    def _differs(self, made: OnlineToBatch) -> tuple[str, ...]:
+        said = [
+            "differences of gradients are clipped to what G and H allow",
+            "all T gradients are used: the model is x_(T+1)",
+        ]
+        if made.numerics == "exact":
+            said.append("whole numbers of noise on a lattice; sizes are rounded up by at most .1%")
+        if np.any(np.asarray(made.learner.play())):
+            said.append("x_0 is w_1, not 0")
+        if parted(self.problem.loss)[1]:
+            said.append("the regulariser's gradient is added without noise")
+        if self.result in PARAMETER_FREE and isinstance(made.learner, RegularisedBetting | BettingGrid):
+            said.append("the learner is a grid of bettors, which clips gradients to their bound")
+        return tuple(said)
+
+
+ORDERS = {
+    "Theorem 6": "D (sigma_G + D sigma_H)/sqrt(T) + sqrt(d) D (G + D H) ln(T)/(rho T)",
+    "Theorem 10": "4/T^4 (Regret + sum xi_t (|w_t| + |x*|) + nu_t (|w_t|^2 + |x*|^2))",
+    "Theorem 19": "as Theorem 4, V = d (d + 1)",
+}
+"""What is printed of results without a bound whose every part is known before the run."""
 
 
 MECHANISMS: dict[str, type[Buffered] | type[Tree]] = {"buffered": Buffered, "tree": Tree}
