@@ -9,11 +9,12 @@ of a round is whether its feedback comes in time.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from tacit.environments.environment import Environment
+from tacit.environments.environment import Environment, ExpertStream
 from tacit.environments.named import named_environment
 from tacit.noise.randomness import Randomness
 from tacit.progress import Progress
@@ -76,14 +77,25 @@ class Simulation:
         plan, rounds = self.plan, int(self.rounds[-1])
         return float(plan.regret_bound_at(rounds) if isinstance(plan, Doubling) else plan.regret_bound) + lost
 
+    @cached_property
+    def warning(self) -> str:
+        """Which assumption of the certified bound the first run's feedback breaks (empty: none that is checked)."""
+        if type(self.plan).broken_assumption is Plan.broken_assumption:
+            return ""
+        generator = Randomness.replayable(self.seed).child("environment 0").stream("feedback")
+        if isinstance(self.environment, ExpertStream):
+            return self.plan.broken_assumption(self.environment.losses(generator))
+        return ""
+
     def summary(self) -> str:
         """Describe the result in a few lines."""
         total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
+        broken = f" (does not hold: {self.warning})" if self.warning else ""
         silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
         return (
             f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
             f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
-            f"certified regret {self.bound:,.1f}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
+            f"certified regret {self.bound:,.1f}{broken}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 
