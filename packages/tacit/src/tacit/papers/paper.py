@@ -86,6 +86,7 @@ class Entry:
         choose: further arguments of `as_printed` or `calibrate`.
         note: what a reader must know of the row.
         private: whether epsilon and delta are asked.
+        shown: whether the row is in the table of those who name no result.
     """
 
     kind: EntryKind
@@ -95,6 +96,7 @@ class Entry:
     choose: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
     private: bool = True
+    shown: bool = True
 
 
 @dataclass(frozen=True)

@@ -93,9 +93,13 @@ class Row:
         low, high = (float(value) for value in np.percentile(final, BAND))
         printed = plan.printed
         bound = float(plan.regret_bound)
-        said = [note] if note else []
+        said = [text for text in (note, "" if printed is None else printed.reading, plan.form) if text]
+        if printed is not None and "switches" in printed.values:
+            said.append(f"printed: at most {printed.values['switches']:,.0f} switches expected")
         if isfinite(bound) and plan.vacuous:
             said.append("vacuous bound")
+        if simulation.warning:
+            said.append(simulation.warning)
         if still is not None and mean >= still:
             said.append("no better than still")
         return cls(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,9 @@ def run_rows(paper: Paper, settings: Settings, progress: bool | None) -> PaperRu
 
 def is_asked(entry: Entry, results: Sequence[str] | None) -> bool:
     """Return True for rows without a printed result, and for printed ones that are asked for."""
-    return results is None or not entry.result or entry.result in results
+    if results is None:
+        return entry.shown
+    return not entry.result or entry.result in results
 
 
 def run_entry(
@@ -168,10 +171,11 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     if algorithm is None:
         raise InvalidInput(f"tacit.algorithms has no {entry.plan!r}.")
     target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta} if entry.private else {}
+    without = {"epsilon": inf, "delta": 0.0}  # no privacy is asked, as `calibrate` spells it
     given = {name: value(problem) if callable(value) else value for name, value in entry.choose.items()}
     if entry.result:
         return algorithm.as_printed(problem, result=entry.result, **target, **given)
-    return algorithm.calibrate(problem, **target, **given)
+    return algorithm.calibrate(problem, **(target or without), **given)
 
 
 def run_plan(
