@@ -5,6 +5,7 @@ import pytest
 from printed.typed_ctrl import SETTINGS, errors
 from tacit.printed import ctrl
 
+
 @pytest.mark.parametrize(("name", "error"), [pytest.param(*each, id=each[0]) for each in errors()])
 def test_printed_formulas_against_mpmath(name, error):
     assert error < 1e-12

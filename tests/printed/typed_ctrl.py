@@ -9,7 +9,17 @@ import mpmath as mp
 from tacit.printed import ctrl
 
 SETTINGS = (
-    {"T": 2000, "d": 3, "G": 0.7310585786300049, "beta": 0.25, "D": 2.0, "eps": 1.0, "delta": 1e-6, "S": 200, "lam": 0.5},
+    {
+        "T": 2000,
+        "d": 3,
+        "G": 0.7310585786300049,
+        "beta": 0.25,
+        "D": 2.0,
+        "eps": 1.0,
+        "delta": 1e-6,
+        "S": 200,
+        "lam": 0.5,
+    },
     {"T": 20_000, "d": 10, "G": 2.0, "beta": 1.0, "D": 2.0, "eps": 0.3, "delta": 1e-9, "S": 2000, "lam": 1.0},
     {"T": 157, "d": 1, "G": 5.0, "beta": 0.01, "D": 0.5, "eps": 0.9, "delta": 0.01, "S": 37, "lam": 0.01},
 )
@@ -24,7 +34,9 @@ def typed(setting) -> dict[str, mp.mpf]:
     """Return every formula at a setting, typed from the text."""
     mp.mp.dps = 50
     v = exact(setting)
-    T, d, G, beta, D, eps, delta, S, lam = (v[name] for name in ("T", "d", "G", "beta", "D", "eps", "delta", "S", "lam"))
+    T, d, G, beta, D, eps, delta, S, lam = (
+        v[name] for name in ("T", "d", "G", "beta", "D", "eps", "delta", "S", "lam")
+    )
     ln, sqrt, e = mp.log, mp.sqrt, mp.e
     found = {}
     eta, sigma, p = mp.mpf("0.003"), mp.mpf(40), mp.mpf("0.07")
@@ -150,4 +162,7 @@ def errors() -> Iterator[tuple[str, float]]:
         ours, theirs = printed(setting), typed(setting)
         assert set(ours) == set(theirs)
         for name, value in theirs.items():
-            yield f"{name}, setting {number}", float(abs(mp.mpf(ours[name]) - value) / max(abs(value), mp.mpf(10) ** -300))
+            yield (
+                f"{name}, setting {number}",
+                float(abs(mp.mpf(ours[name]) - value) / max(abs(value), mp.mpf(10) ** -300)),
+            )

@@ -66,7 +66,7 @@ def test_printed_parameters_are_private_but_vacuous(case):
     assert plan.printed.regret > plan.blind_regret
     assert plan.guarantee.epsilon(1e-6) <= 1.0
     assert plan.force == pytest.approx(case[2] ** (-1 / 3))
-    plan.start()  # kept: it starts on secret randomness
+    plan.refuse_unkept(private=True)  # kept: it starts on secret randomness
 
 
 def test_the_old_spelling_names_the_new_one():

@@ -408,7 +408,9 @@ ENTRIES = (
     Entry("repaired", "CTRL", "quadratic", "Theorem 8", {"constant": "smallest"}),
     Entry("calibrated", "CTRL", "quadratic"),
     Entry("printed", "LazyOCO", "quadratic", "Theorem 9", {"switches": tenth}, private=False),
-    Entry("calibrated", "LazyOCO", "quadratic", "", {"max_switches": tenth, "batches": False}, private=False),
+    Entry(
+        "calibrated", "LazyOCO", "quadratic", "", {"max_switches": tenth, "batches": False}, private=False, shown=False
+    ),
     Entry("rival", "PrivateFTRL", "quadratic", note="ours"),
     Entry("repaired", "LazyOCO", "quadratic, d=1", "Theorem 13", {"switches": half}, private=False),
     Entry("repaired", "LazyOCO", "quadratic, d=1", "Theorem 28", {"switches": half}, private=False, shown=False),
@@ -426,7 +428,7 @@ ENTRIES = (
     Entry("calibrated", "LipschitzGrid", "prices, d=1"),
     Entry("rival", "LipschitzNet", "prices, d=1", note="ours"),
     Entry("printed", "LipschitzGrid", "prices, d=2", "Theorem 14", {"reading": NODE}),
-    Entry("repaired", "LipschitzGrid", "prices, d=2", "Theorem 14", {"reading": REPAIRED}),
+    Entry("repaired", "LipschitzGrid", "prices, d=2", "Theorem 14", {"reading": REPAIRED}, shown=False),
     Entry("calibrated", "LipschitzGrid", "prices, d=2"),
 )
 
