@@ -28,7 +28,7 @@ from tacit.runtime.learner import Learner
 from tacit.runtime.printed import RUNNABLE, Printed, Status
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import NUMERICS, RegretBound, Target
-from tacit.validation import check_choice, check_integer, check_number, plain_fields, without_caches
+from tacit.validation import check_choice, check_integer, check_number, invalid, plain_fields, without_caches
 
 COLUMNS = 100  # a line of `explain`
 # Arrays in a signature: all entries and all digits, however the program prints its own.
@@ -94,6 +94,8 @@ class Plan(ABC):
 
     def __post_init__(self) -> None:
         plain_fields(self)
+        if self.printed is not None and not isinstance(self.printed, Printed):
+            raise invalid(self.algorithm, "printed", "what `as_printed` made", self.printed)
         self._check_contract()
         self._check_parameters()
 
