@@ -80,7 +80,7 @@ def is_a_command(words):
 
 
 def takes(function, owner, keyword):
-    """Whether a call may have this keyword; `calibrate` passes its options on."""
+    """Whether a call may have this keyword; `calibrate` and `as_printed` pass their options on."""
     parameters = {*inspect.signature(function).parameters}
     if function.__name__ in ("calibrate", "as_printed"):
         parameters |= {*inspect.signature(getattr(owner, f"_{function.__name__}")).parameters}

@@ -90,7 +90,7 @@ class TestContract(LearnerContract):
         "CTRL": lambda: (CTRL(short(LOGISTIC), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), pairs(3, 12)),
         "CTRL, linear": lambda: (CTRL(short(LINEAR), eta=0.1, sigma=10.0, force=0.2, log_phi=0.3), vectors(2, 12)),
         "lazy": lambda: (LazyOCO(short(LOGISTIC), sigma=10.0, eta=0.1, switches=6.0), pairs(3, 12)),
-        "lazy, batches": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=3), pairs(3, 12)),
+        "lazy, batches": lambda: (LazyOCO.for_budget(short(LOGISTIC), switches=3, batches=True), pairs(3, 12)),
         "lazy, strongly convex": lambda: (
             LazyOCO(short(QUADRATIC), sigma=5.0, eta=float("inf"), switches=12.0),
             vectors(2, 12),

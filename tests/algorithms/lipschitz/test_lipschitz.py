@@ -9,7 +9,7 @@ from tacit.algorithms.lipschitz.lipschitz_net import LipschitzNet, net_experts
 from tacit.environments.lipschitz import PricingCurve
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import Tree, best_gaussian
+from tacit.noise.running_sums import LaplaceTree, best_gaussian
 from tacit.problems import Experts, Lipschitz
 
 PRIVACY = {"epsilon": 1.0, "delta": 1e-6}
@@ -153,8 +153,8 @@ def test_the_grid_refuses_what_it_cannot_promise():
         LipschitzGrid.calibrate(problem, epsilon=1.0, delta=0.0)
     with pytest.raises(PrivacyError, match="cannot promise a limit on switches"):
         LipschitzGrid.calibrate(problem, max_switches=3, **PRIVACY)
-    with pytest.raises(InvalidInput, match="whose noise never falls"):
-        LipschitzGrid(problem, 0.1, 3, Tree(99), 0.5)
+    with pytest.raises(InvalidInput, match="a Gaussian running sum"):
+        LipschitzGrid(problem, 0.1, 3, LaplaceTree(99), 0.5)
     with pytest.raises(InvalidInput, match=r"'mechanism.steps'"):
         LipschitzGrid(problem, 0.1, 3, best_gaussian(7), 0.5)
     with pytest.raises(InvalidInput, match="finite horizon"):

@@ -188,7 +188,8 @@ def real_array(owner: str, name: str, values: ArrayLike, shape: tuple[int | None
     Integers and smaller floats are converted; text, booleans, complex numbers and objects are not.
     Whether the entries are finite is left to the caller, who knows their range.
     """
-    if type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape:
+    # Solvers ask for vectors of any length thousands of times a second: `_real` would find nothing to refuse.
+    if type(values) is np.ndarray and values.dtype == np.float64 and (shape is None or values.shape == shape):
         return values.copy()
     array = _real(owner, name, values, shape)
     return array.astype(np.float64, order="C")  # a copy, whatever it was

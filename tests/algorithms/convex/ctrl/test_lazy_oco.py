@@ -130,6 +130,13 @@ def test_refusals():
         LazyOCO(problem, sigma=1.0, eta=np.inf, switches=3.0)
     with pytest.raises(InvalidInput):
         LazyOCO.for_budget(problem, switches=0)
+    with pytest.raises(InvalidInput, match="'batches'"):
+        LazyOCO.for_budget(problem, switches=3, batches=1)
+    with pytest.raises(PrivacyError, match=r"at most 1e-09 switches in 100 rounds.*batches=True"):
+        LazyOCO.for_budget(problem, switches=1e-9)
+    assert LazyOCO.for_budget(problem, switches=1e-9, batches=True).expected_switches == 0.0
+    with pytest.raises(InvalidInput, match="'log_phi'"):  # less than laws leave with probability 1/T^2
+        LazyOCO(problem, sigma=30.0, eta=0.1, switches=50.0, log_phi=1e-3)
     for bad in ({"sigma": 0.0}, {"eta": np.nan}, {"eta": -1.0}, {"switches": 0.0}):
         with pytest.raises(InvalidInput):
             LazyOCO(**{"problem": problem, "sigma": 1.0, "eta": 1.0, "switches": 5.0, **bad})

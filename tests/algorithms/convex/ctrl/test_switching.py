@@ -119,8 +119,17 @@ def test_lazy_plans_are_chosen_only_if_no_privacy_is_asked_for():
     assert lazy.algorithm == "LazyOCO"
     assert lazy.plan.max_switches == 300
     assert lazy.plan.overrun <= 1e-4
-    assert lazy.plan.batch == 34  # few switches: batches, 426 against the 1,305 that coins certify
-    assert LazyOCO.for_budget(problem, switches=3000).batch == 0  # many: coins
+    assert lazy.plan.batch == 34  # few switches: batches, 426 against the 611 that coins certify
+    assert "batches of 34 rounds without noise or coins, which is not the paper's algorithm" in lazy.explain()
+    assert "runs:       batches of 34 rounds" in lazy.plan.explain()
+    coins = LazyOCO.calibrate(problem, epsilon=inf, delta=0.0, max_switches=300, batches=False)
+    assert (coins.batch, coins.form, coins.max_switches) == (0, "", 300)
+    assert "batches" not in coins.explain()
+    assert float(coins.regret_bound) > 1.4 * float(lazy.regret_bound)
+    # Nobody who asks for the paper's algorithm gets another one: batches are asked for, and win where switches are few.
+    assert LazyOCO.for_budget(problem, switches=300).batch == 0
+    assert LazyOCO.for_budget(problem, switches=300, batches=True).batch == 34
+    assert LazyOCO.for_budget(problem, switches=3000, batches=True).batch == 0  # many: coins
     assert float(lazy.regret_bound) < float(private.regret_bound)
     assert "chosen; NOT PRIVATE" in lazy.explain()
     assert lazy.to_dict()["candidates"][0]["epsilon"] is None

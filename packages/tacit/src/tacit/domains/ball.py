@@ -132,19 +132,28 @@ class BallBarrier(Barrier):
         return -math.log1p(-squared) if squared < 1.0 else math.inf
 
     def gradient(self, point: ArrayLike) -> FloatArray:
-        scaled, slack = self._interior(point)
-        return scaled * (2.0 / (slack * self._radius))
+        return self._gradient(*self._interior(point))
 
     def hessian(self, point: ArrayLike) -> FloatArray:
         """(2/(1 - |z|^2)) (I + 2 z z^T/(1 - |z|^2))/r^2 with z = x/r."""
+        return self._hessian(*self._interior(point))
+
+    def derivatives(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
         scaled, slack = self._interior(point)
+        return self._gradient(scaled, slack), self._hessian(scaled, slack)
+
+    def _gradient(self, scaled: FloatArray, slack: float) -> FloatArray:
+        return scaled * (2.0 / (slack * self._radius))
+
+    def _hessian(self, scaled: FloatArray, slack: float) -> FloatArray:
         matrix = np.outer(scaled, scaled * (2.0 / slack))
         matrix[np.diag_indices(self._dim)] += 1.0
         return matrix * (2.0 / (slack * self._radius**2))
 
     def _scaled(self, point: ArrayLike) -> FloatArray:
         checked = barrier_point("BallBarrier", point, self._dim)
-        return np.clip(checked, -2.0 * self._radius, 2.0 * self._radius) / self._radius  # all outside: no overflow
+        most = 2.0 * self._radius  # all outside: no overflow
+        return np.minimum(np.maximum(checked, -most), most) / self._radius
 
     def _interior(self, point: ArrayLike) -> tuple[FloatArray, float]:
         scaled = self._scaled(point)

@@ -32,6 +32,10 @@ class Barrier(ABC):
     def hessian(self, point: ArrayLike) -> FloatArray:
         """The matrix of second derivatives at an interior point."""
 
+    def derivatives(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and matrix of second derivatives at an interior point."""
+        return self.gradient(point), self.hessian(point)
+
 
 # Nearer to the boundary than this, derivatives would not be finite.
 EDGE = 1e-150
@@ -39,7 +43,8 @@ EDGE = 1e-150
 
 def barrier_point(owner: str, point: ArrayLike, dimension: int) -> FloatArray:
     """The point where a barrier is asked for; far outside, where it is infinite anyhow, it is drawn nearer."""
-    return np.clip(real_array(owner, "point", point, (dimension,)), -1e120, 1e120)
+    checked = real_array(owner, "point", point, (dimension,))
+    return np.minimum(np.maximum(checked, -1e120), 1e120)  # faster than clip, which solvers would notice
 
 
 def outside(owner: str) -> InvalidInput:

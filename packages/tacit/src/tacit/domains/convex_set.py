@@ -201,8 +201,14 @@ class HullBarrier(Barrier):
         return self._domain.restrict(self._ambient.gradient(self._point(point)))
 
     def hessian(self, point: ArrayLike) -> FloatArray:
-        half = self._domain.restrict(self._ambient.hessian(self._point(point)))
-        return self._domain.restrict(half.T)
+        return self._restricted(self._ambient.hessian(self._point(point)))
+
+    def derivatives(self, point: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        gradient, hessian = self._ambient.derivatives(self._point(point))
+        return self._domain.restrict(gradient), self._restricted(hessian)
+
+    def _restricted(self, hessian: FloatArray) -> FloatArray:
+        return self._domain.restrict(self._domain.restrict(hessian).T)
 
     def _point(self, coordinates: ArrayLike) -> FloatArray:
         return self._domain.from_hull(real_array("HullBarrier", "coordinates", coordinates, (None,)))

@@ -5,7 +5,7 @@ from tacit.environments.bandit import MovingTarget, Routing
 from tacit.environments.contextual import LinearContexts
 from tacit.environments.convex import DriftingQuadratic, LogisticStream, ReplayData, SignFlips
 from tacit.environments.experts import BernoulliGap, Replay, SwitchingAdversary
-from tacit.environments.lipschitz import PricingCurve
+from tacit.environments.lipschitz import PricingCurve, TwoPrices
 from tacit.environments.lower_bounds import FairCoins, PerfectExpert, RandomSigns
 from tacit.environments.policies import NeedlePolicy, SkilledPolicies
 from tacit.environments.records import LogisticRecords, QuadraticRecords, ReplayRecords
@@ -37,4 +37,5 @@ __all__ = [
     "SignFlips",
     "SkilledPolicies",
     "SwitchingAdversary",
+    "TwoPrices",
 ]

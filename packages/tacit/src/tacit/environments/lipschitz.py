@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from scipy.special import expit
@@ -50,3 +51,49 @@ class PricingCurve(RoundsWorld):
         means = np.where(generator.random(self.horizon) < 0.55, 0.3, 0.85)  # what the good is worth in either segment
         valuations = means + generator.uniform(-self.spread, self.spread, self.horizon)
         return [PricingLoss(valuation, self.softness) for valuation in valuations.tolist()]
+
+
+@dataclass(frozen=True)
+class TwoPricesLoss:
+    """One buyer's loss at the prices of two goods, of which the second is offered if the first is refused."""
+
+    first: float  # what the goods are worth to the buyer
+    second: float
+    softness: float
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """The loss at each row of `points`, shape (n, 2)."""
+        prices = np.asarray(points, dtype=np.float64)
+        sold = expit((self.first - prices[:, 0]) / self.softness)
+        later = (1.0 - sold) * expit((self.second - prices[:, 1]) / self.softness)
+        return np.asarray(1.0 - prices[:, 0] * sold - prices[:, 1] * later)
+
+
+@dataclass(frozen=True)
+class TwoPrices(RoundsWorld):
+    """Post two prices in [0, 1] to a stream of buyers: a good, and one that is offered to those who refuse the first.
+
+    Attributes:
+        horizon: number of rounds.
+        spread: half width of the uniform noise around a segment's mean.
+        softness: how gradually a buyer gives up as a price passes the valuation.
+    """
+
+    horizon: int
+    spread: float = 0.05
+    softness: float = 0.1
+    _between = (("spread", 0.0, LARGEST), ("softness", SMALLEST, LARGEST))
+
+    @property
+    def lipschitz(self) -> float:
+        """A bound on the slope of every loss: along either price at most 1 + 1/(4 softness)."""
+        return sqrt(2.0) * (1.0 + 0.25 / self.softness)
+
+    def functions(self, generator: np.random.Generator) -> list[TwoPricesLoss]:
+        """Draw the whole stream, a callable for each round."""
+        check_table("TwoPrices", self.horizon, 10)  # an object for each round
+        rich = generator.random(self.horizon) < 0.45
+        noise = generator.uniform(-self.spread, self.spread, (self.horizon, 2))
+        first = np.where(rich, 0.85, 0.3) + noise[:, 0]
+        second = np.where(rich, 0.2, 0.6) + noise[:, 1]
+        return [TwoPricesLoss(*pair, self.softness) for pair in zip(first.tolist(), second.tolist(), strict=True)]

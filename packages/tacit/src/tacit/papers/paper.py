@@ -106,6 +106,7 @@ class Entry:
         note: what a reader must know of the row: words, or a function of the plan that ran.
         private: whether epsilon and delta are asked.
         fixed: whether the algorithm learns one fixed expert, on a stream whose comparator switches.
+        shown: whether the row is in the table of those who name no result.
     """
 
     kind: EntryKind
@@ -116,6 +117,7 @@ class Entry:
     note: str | Callable[[Any], str] = ""
     private: bool = True
     fixed: bool = False
+    shown: bool = True
 
 
 @dataclass(frozen=True)

@@ -97,11 +97,15 @@ class Row:
         bound = simulation.bound  # over these rounds, also where the plan's horizon is unknown
         # A row whose promise has a smaller delta, such as 0, is held to that one.
         delta = min(asked.delta, plan.guarantee.at_delta)
-        said = [note] if note else []
+        said = [text for text in (note, plan.form) if text]
         if printed is not None and "order" in printed.values:
             said.append(f"printed order {printed.values['order']:,.0f}")
+        if printed is not None and "switches" in printed.values:
+            said.append(f"printed: at most {printed.values['switches']:,.0f} switches expected")
         if isfinite(bound) and plan.vacuous:
             said.append("vacuous bound")
+        if simulation.warning:
+            said.append(simulation.warning)
         if still is not None and mean >= still:
             said.append("no better than still")
         return cls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,9 @@ def run_rows(paper: Paper, settings: Settings, progress: bool | None) -> PaperRu
 
 def is_asked(entry: Entry, results: Sequence[str] | None) -> bool:
     """Return True for rows without a printed result, and for printed ones that are asked for."""
-    return results is None or not entry.result or entry.result in results
+    if results is None:
+        return entry.shown
+    return not entry.result or entry.result in results
 
 
 def run_entry(
@@ -204,10 +207,10 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
     }
     if entry.kind == "still":
         return algorithm(problem, **given)
-    target |= given
     if entry.result:
-        return algorithm.as_printed(problem, result=entry.result, **target)
-    return algorithm.calibrate(problem, **target)
+        return algorithm.as_printed(problem, result=entry.result, **(target | given))
+    without = {"epsilon": inf, "delta": 0.0}  # no privacy is asked, as `calibrate` spells it
+    return algorithm.calibrate(problem, **((target or without) | given))
 
 
 def run_plan(

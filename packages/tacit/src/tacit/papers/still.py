@@ -110,9 +110,11 @@ class StillLearner:
         self._generator = randomness.stream("still")
         self._action: int | None = None
 
-    def play(self) -> int:
-        """Return the option of the next round."""
+    def play(self) -> Any:
+        """Return the option of the next round, or the model of a one-pass problem."""
         problem: Problem = self.plan.problem
+        if isinstance(problem, Stochastic):
+            return centre_of(problem)
         if not isinstance(problem, Options):
             raise InvalidInput(f"The still player plays {type(problem).__name__} problems as arrays only.")
         drawn = int(self._generator.integers(problem.n))
@@ -136,13 +138,9 @@ class StillLearner:
             return None
         return np.tile(centre_of(problem), (rows_of(feedback), 1))
 
-    def play(self) -> FloatArray:
-        """Return the model of a one-pass problem."""
-        return centre_of(self.plan.problem)
-
     def release(self) -> FloatArray:
-        """Return the same model after all records."""
-        return self.play()
+        """Return the same model after all records of a one-pass problem."""
+        return centre_of(self.plan.problem)
 
 
 def centre_of(problem: Problem) -> FloatArray:

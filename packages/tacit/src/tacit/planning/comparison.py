@@ -258,6 +258,7 @@ class Comparison:
             notes = {
                 "chosen": candidate.plan is self.plan,
                 "NOT PRIVATE": not candidate.private,
+                candidate.plan.form: candidate.plan.form,
                 "vacuous: no better than deciding blindly": candidate.vacuous,
                 f"if {bound.condition}": bound.condition,
             }

@@ -97,6 +97,15 @@ class RunningSumPlan(PrivatePlan):
         return sum_instances(replace(self, **short), steps)
 
 
+READINGS_OF_SIGMA = ("sigma on each node", "sigma on each sum")
+"""Where a printed deviation of the noise may stand, if a paper says only that its tree adds it."""
+
+
+def privacy_of_noise(plan: RunningSumPlan, scale: float) -> float:
+    """Return the mu of a plan's sums if each node, or fresh draw, has noise of this deviation."""
+    return plan.sensitivity * plan.mechanism.column_norm / scale
+
+
 def separated(target: Target, sums: RunningSum) -> dict[str, Any]:
     """What a plan on these sums takes over from the target; trees hide rounds that are apart as any others."""
     spread = isinstance(sums, Buffered) and target.rounds_per_person > 1

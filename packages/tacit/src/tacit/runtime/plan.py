@@ -28,7 +28,7 @@ from tacit.runtime.learner import Learner
 from tacit.runtime.printed import RUNNABLE, Printed, Status
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import NUMERICS, RegretBound, Target
-from tacit.validation import check_choice, check_integer, check_number, plain_fields, without_caches
+from tacit.validation import check_choice, check_integer, check_number, invalid, plain_fields, without_caches
 
 COLUMNS = 100  # a line of `explain`
 # Arrays in a signature: all entries and all digits, however the program prints its own.
@@ -100,6 +100,8 @@ class Plan(ABC):
 
     def __post_init__(self) -> None:
         plain_fields(self)
+        if self.printed is not None and not isinstance(self.printed, Printed):
+            raise invalid(self.algorithm, "printed", "what `as_printed` made", self.printed)
         self._check_contract()
         self._check_parameters()
 
@@ -233,6 +235,18 @@ class Plan(ABC):
         return ""
 
     @property
+    def form(self) -> str:
+        """What runs in place of the algorithm of this name (empty: that algorithm)."""
+        return ""
+
+    def broken_assumption(self, feedback: Any) -> str:
+        """Return which assumption of the regret bound this feedback breaks (empty: none that is checked).
+
+        Only simulations ask: the answer depends on private data.
+        """
+        return ""
+
+    @property
     def uses_data(self) -> bool:
         """False if no decision of the whole run depends on feedback."""
         return True
@@ -329,7 +343,7 @@ class Plan(ABC):
             problem: the problem.
             epsilon: privacy that is asked of the printed formula (none where the result promises no privacy).
             delta: delta that is asked of it.
-            result: number of the result in the paper (default: the first of `printed_results`).
+            result: number of the result in the paper (default: the one of the problem's family).
             reading: a choice where the print leaves a parameter open.
             relation: which data sets are neighbours.
             rounds_per_person: rounds of one person.
@@ -339,7 +353,7 @@ class Plan(ABC):
         if not cls.printed_results:
             raise no_printed_parameters(cls)
         owner = f"{cls.__name__}.as_printed"
-        number = cls.printed_results[0] if result is None else result
+        number = cls._printed_default(problem) if result is None else result
         check_choice(owner, "result", number, cls.printed_results)
         if problem.horizon is None:
             raise InvalidInput(f"The 'problem' parameter of {owner} must have a horizon: printed parameters need it.")
@@ -359,6 +373,11 @@ class Plan(ABC):
             rounds_per_person,
         )
         return cls._as_printed(problem, asked, number, reading, **own)
+
+    @classmethod
+    def _printed_default(cls, problem: Any) -> str:
+        """Return the number of the result that `as_printed` runs if none is named."""
+        return cls.printed_results[0]
 
     @classmethod
     def _as_printed(cls, problem: Any, asked: Target, result: str, reading: str | None) -> Plan:
@@ -438,6 +457,8 @@ class Plan(ABC):
         if self.printed is not None:
             lines.append(f"  printed:    {self.printed.place}: {self.printed.promise(self.guarantee.curve)}")
             lines += [f"  differs:    {'; '.join(self.printed.differs)}"] if self.printed.differs else []
+            lines += [f"  evidence:   {'; '.join(self.printed.evidence)}"] if self.printed.evidence else []
+        lines += [f"  runs:       {self.form}"] if self.form else []
         lines += ["  vacuous:    no better than deciding blindly"] if self.vacuous else []
         lines.append(f"  formula:    {bound.formula}")
         lines += [f"  if:         {bound.condition}"] if bound.condition else []

@@ -6,13 +6,14 @@ curve and from a lower bound on what it leaks, never stated by hand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from tacit.accounting.curves import Curve
 from tacit.accounting.rounding import rounded_up
-from tacit.validation import plain_fields
+from tacit.errors import InvalidInput
+from tacit.validation import check_choice, plain_fields
 
 Status = Literal["kept", "exceeded", "no proof", "refuted", "not private"]
 RUNNABLE: tuple[Status, ...] = ("kept", "not private")
@@ -35,6 +36,7 @@ class Printed:
         no_proof: why no guarantee is proved here (empty: one is).
         evidence: what the status rests on, and preconditions of the print that do not hold.
         differs: where the learner that runs is not the printed one.
+        values: the printed numbers by name: parameters, "switches" (a bound on their mean), and what else is printed.
     """
 
     paper: str
@@ -86,3 +88,22 @@ class Printed:
         """The paper and the result, with the reading where there is one."""
         reading = f", {self.reading}" if self.reading else ""
         return f"{self.paper}, {self.result}{reading}"
+
+
+def choose_reading(owner: str, result: str, reading: str | None, readings: Sequence[str]) -> str:
+    """Return the reading that was asked for, the first one if none was, or "" where a result has none."""
+    if not readings:
+        if reading is not None:
+            raise InvalidInput(f"{owner} has no readings of {result}. Got reading={reading!r}.")
+        return ""
+    return check_choice(owner, "reading", readings[0] if reading is None else reading, tuple(readings))
+
+
+def refuse_own(owner: str, result: str, own: Mapping[str, Any], left_open: Sequence[str]) -> None:
+    """Raise InvalidInput if a parameter is given that the result prints, or does not have."""
+    for name, value in own.items():
+        if value is not None and name not in left_open:
+            known = ", ".join(left_open) or "none"
+            raise InvalidInput(
+                f"The parameters that {owner} leaves open in {result} are: {known}. Got {name!r} instead."
+            )

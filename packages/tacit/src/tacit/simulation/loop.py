@@ -12,13 +12,14 @@ of a round is whether its feedback comes in time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tacit.accounting.rounding import rounded_up
 from tacit.algorithms.stochastic import OnlineToBatch
-from tacit.environments.environment import Environment
+from tacit.environments.environment import Environment, ExpertStream
 from tacit.environments.named import named_environment
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
@@ -117,9 +118,20 @@ class Simulation:
             )
         )
 
+    @cached_property
+    def warning(self) -> str:
+        """Which assumption of the certified bound the first run's feedback breaks (empty: none that is checked)."""
+        if type(self.plan).broken_assumption is Plan.broken_assumption:
+            return ""
+        generator = Randomness.replayable(self.seed).child("environment 0").stream("feedback")
+        if isinstance(self.environment, ExpertStream):
+            return self.plan.broken_assumption(self.environment.losses(generator))
+        return ""
+
     def summary(self) -> str:
         """Describe the result in a few lines."""
         total, lost = int(self.rounds[-1]), float(np.mean(self.missing))
+        broken = f" (does not hold: {self.warning})" if self.warning else ""
         silent = f"; {lost:,.1f} rounds without feedback" if lost else ""
         certified = f"certified regret {self.bound:,.1f}"
         if self.switches_allowed is not None:
@@ -129,7 +141,7 @@ class Simulation:
         return (
             f"{self.plan.algorithm}: mean regret {self.mean[-1]:,.1f} (standard error {self.standard_error[-1]:,.1f}) "
             f"over {len(self.regret)} runs of {total:,} rounds ({self.per_round:.4g} a round)\n"
-            f"{certified}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
+            f"{certified}{broken}; mean switches {np.mean(self.switches):,.1f}{silent}\n"
             f"{self.plan.guarantee.with_randomness('replayable: not private')}"
         )
 

@@ -202,8 +202,9 @@ class _Model:
 
     def step(self, y: FloatArray, weight: float) -> tuple[FloatArray, float]:
         """The Newton direction at y and the Newton decrement."""
-        gradient = self.base + self.quadratic @ (y - self.origin) + weight * self.barrier.gradient(y)
-        hessian = self.quadratic + weight * self.barrier.hessian(y)
+        slope, bend = self.barrier.derivatives(y)
+        gradient = self.base + self.quadratic @ (y - self.origin) + weight * slope
+        hessian = self.quadratic + weight * bend
         direction = -solve(hessian, gradient)
         return direction, float(np.sqrt(max(0.0, -float(gradient @ direction)) / weight))
 

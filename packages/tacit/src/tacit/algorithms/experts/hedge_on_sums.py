@@ -22,12 +22,21 @@ from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.loss import clip_rows
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import CubeTree, RunningSum
+from tacit.noise.running_sums import CubeTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords, unit_variance
-from tacit.noise.running_sums.running_sum import check_mechanism
+from tacit.noise.running_sums.running_sum import Grid, check_mechanism
+from tacit.printed.ctrl import lemma_16, theorem_15
 from tacit.problems import Experts
-from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
+from tacit.runtime.on_sums import (
+    READINGS_OF_SIGMA,
+    RunningSumPlan,
+    privacy_of_noise,
+    private_sum,
+    separated,
+    sum_instances,
+)
 from tacit.runtime.plan import Plan
+from tacit.runtime.printed import Printed, choose_reading, refuse_own
 from tacit.runtime.rate_search import LEAST_COMPLEXITY, delay_formula, delay_regret
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
 from tacit.runtime.target import RegretBound, Target
@@ -79,6 +88,7 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
     hold: bool = True
     matrix: tuple[tuple[float, ...], ...] | None = None
     norm: float | None = None
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 15", "Lemma 16")
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy cumulative loss, hence every decision"
     theorem: ClassVar[str] = "private running sum; weights and draws are post-processing"
@@ -163,6 +173,83 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         scale = made.scale * (1.0 if made.coordinates is None else made.coordinates.spread)
         return replace(made, eta=best_eta(problem.n, steps + 1, sums, scale, problem.delay))
 
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Experts,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        eta: float | None = None,
+        matrix: Any = None,
+        norm: float | None = None,
+    ) -> HedgeOnSums:
+        """Make the plan of `as_printed`.
+
+        Args:
+            problem: the problem.
+            asked: the privacy that is asked.
+            result: Theorem 15, or Lemma 16 for sums in the coordinates of a matrix.
+            reading: where sigma is added.
+            eta: the learning rate, which is not printed (default: the one of the smallest bound).
+            matrix: M of Lemma 16.
+            norm: max |M l| of Lemma 16, l from 1/2.
+        """
+        owner = "HedgeOnSums.as_printed"
+        named = choose_reading(owner, result, reading, READINGS_OF_SIGMA)
+        left_open = ("eta", "matrix", "norm") if result == "Lemma 16" else ("eta",)
+        refuse_own(owner, result, {"eta": eta, "matrix": matrix, "norm": norm}, left_open)
+        if result == "Lemma 16" and (matrix is None or norm is None):
+            raise InvalidInput(f"{owner} needs matrix and norm for Lemma 16.")
+        rounds = problem.horizon or 1
+        if asked.delta <= 0 or rounds < 2:
+            raise PrivacyError(f"{owner} needs delta > 0 and 2 rounds: got {asked.delta:g} and {rounds}.")
+        draft = cls(problem, 1.0, Tree(rounds - 1), 1.0, False, matrix, norm, **asked.contract)
+        differs = [
+            "sums are padded to the noise of the largest with noise that is free of data",
+            "noise is discrete, on a lattice, and wider by 1e-5 of itself at most",
+            "a loss outside its range is refused",
+        ]
+        evidence = ["eta is not printed: it is the one of our smallest bound"] if eta is None else []
+        if draft.coordinates is None or norm is None:
+            order = "O(sqrt(T log N) + sigma sqrt(log N))"
+            values = {"sigma": theorem_15(rounds, sqrt(problem.n), asked.epsilon, asked.delta)}
+            noise, spread = values["sigma"], 1.0
+        else:
+            order = "O(sqrt(T log N) + sigma' sqrt(log N))"
+            spread = draft.coordinates.spread
+            values = lemma_16(rounds, spread, norm, asked.epsilon, asked.delta)
+            noise = values["coordinate"]
+            differs.append("M l is clipped to its norm, so that privacy rests on no promise")
+            evidence.append("replacing a loss moves M l by up to twice its norm, which the print leaves out")
+        node = noise if named == READINGS_OF_SIGMA[0] else noise / draft.mechanism.largest_row_norm
+        rate = eta
+        if rate is None:
+            rate = best_eta(problem.n, rounds, draft.mechanism, node * spread, problem.delay)
+        printed = Printed(
+            paper="ctrl",
+            result=result,
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            reading=named,
+            order=order,
+            evidence=(*evidence, "proved for all noisy sums, by the Gaussian mechanism"),
+            differs=tuple(differs),
+            values={**values, "node": node},
+        )
+        return replace(draft, eta=rate, privacy=privacy_of_noise(draft, node), printed=printed)
+
+    def broken_assumption(self, feedback: Any) -> str:
+        """Return the share of losses whose product with the matrix is longer than the norm, if there are any."""
+        if self.matrix is None or self.norm is None:
+            return ""
+        low, high = self.problem.loss_range
+        rows = (np.asarray(feedback, dtype=np.float64) - low) / (high - low) - 0.5
+        lengths = np.linalg.norm(rows @ np.asarray(self.matrix).T, axis=1)
+        share = float(np.mean(lengths > self.norm * (1 + 1e-9)))
+        return f"{share:.0%} of the rounds have |M l| above {self.norm:g} and are clipped" if share else ""
+
     def small_instances(self) -> tuple[SmallInstance, ...]:
         rounds = min(FEW_ROUNDS, self.rounds)
         mechanism = replace(self.mechanism, steps=rounds - 1)
@@ -183,7 +270,7 @@ class HedgeOnSumsLearner(ExpertLearner):
     def __init__(self, plan: HedgeOnSums, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
         self._sums = plan.mechanism.start_on(plan.grid, randomness, "noise")
-        self._pads = _padding(plan, randomness)
+        self._pads = padding(plan.mechanism, plan.grid, self._n, randomness)
         gumbel = -np.log(self._streams["draw"].standard_exponential(self._n))
         self._action = int(np.argmax(gumbel))
         self._gumbel = gumbel if plan.hold else None
@@ -330,16 +417,22 @@ def _last_variance(n: int, mechanism: RunningSum, scale: float) -> float:
     return (scale * mechanism.largest_row_norm) ** 2 * unit_variance(mechanism.noise, n) if mechanism.steps else 0.0
 
 
-def _padding(plan: HedgeOnSums, randomness: Randomness) -> FloatArray:
+def padding(mechanism: RunningSum, grid: Grid, size: int, randomness: Randomness) -> FloatArray:
     """Row k: the sum of the first k of as many noises as the noisiest sum has nodes; none if noise never falls.
 
     All rounds may share one list of noises: a round's expected loss sees only the law of its own sum.
+
+    Args:
+        mechanism: the running sum.
+        grid: the lattice of the sum.
+        size: coordinates of a sum.
+        randomness: the learner's noise.
     """
-    mechanism, grid, n = plan.mechanism, plan.grid, plan.problem.n
     count = 0 if mechanism.steady else round(mechanism.largest_row_norm**2)
-    pads = np.zeros((count + 1, n))
+    pads = np.zeros((count + 1, size))
     if grid.units:
-        pads[1:] = grid.noise(randomness, "pad").draw(count * n).reshape(count, n) * grid.step
+        pads[1:] = grid.noise(randomness, "pad").draw(count * size).reshape(count, size) * grid.step
     elif count:
-        pads[1:] = grid.scale * mechanism.noise_from(randomness.stream("pad"), n)(count * n).reshape(count, n)
+        drawn = mechanism.noise_from(randomness.stream("pad"), size)(count * size)
+        pads[1:] = grid.scale * drawn.reshape(count, size)
     return np.asarray(np.add.accumulate(pads))

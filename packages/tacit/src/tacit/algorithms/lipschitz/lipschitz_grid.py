@@ -13,7 +13,7 @@ never rests on the losses being Lipschitz. Proofs: docs/algorithms/lipschitz-gri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import ceil, inf, log, log2, sqrt
@@ -22,22 +22,34 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.accounting.guarantee import Relation
-from tacit.algorithms.experts.hedge_on_sums import hedge_regret, tilted_loss
+from tacit.algorithms.experts.hedge_on_sums import hedge_regret, padding, tilted_loss
 from tacit.algorithms.lipschitz.lipschitz_plan import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.domains.convex_set import read_only
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums import RunningSum
+from tacit.noise.running_sums import RunningSum, Tree
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
+from tacit.printed.ctrl import theorem_14
 from tacit.problems import Lipschitz
-from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated
+from tacit.runtime.on_sums import READINGS_OF_SIGMA, RunningSumPlan, privacy_of_noise, private_sum, separated
+from tacit.runtime.printed import Printed, choose_reading
 from tacit.runtime.small_instances import SmallInstance, few_rounds
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, check_choice, check_flag, check_integer, check_positive, invalid
 
 # A smaller grid is preferred if its bound is this close to the best one: rounds cost time in proportion.
 CLOSE = 1.005
+
+
+REPAIRED = "repaired: C_d and twice the norm, sigma on each node"
+DIFFERS: tuple[str, ...] = (
+    "sums are padded to the noise of the largest with noise that is free of data",
+    "noise is discrete, on a lattice, and wider by 1e-5 of itself at most",
+    "coefficients are clipped, so that privacy does not rest on losses being Lipschitz",
+    "the grid spans the smallest cube around the set, whose side may be less than D",
+)
+"""Where the learner is not the printed one."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +71,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     Attributes:
         eta: learning rate, in inverse units of loss.
         bits: k, bits of the grid in each coordinate.
-        mechanism: the running sum, for horizon - 1 steps (the last loss is never used).
+        mechanism: the running sum, for horizon - 1 steps (the last loss is never used). Where its noise may fall, as
+            that of the paper's binary tree, sums are padded to the noise of the largest with data-free noise.
         privacy: mu.
         hold: perturb with one Gumbel vector for all rounds (few switches) instead of a fresh draw a round.
         coordinates: which differences are summed: "multiscale" (the paper's), or in one dimension "differences" of
@@ -77,6 +90,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     privacy: float
     hold: bool = True
     coordinates: str = "multiscale"
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 14",)
     released_streams: ClassVar[tuple[str, ...]] = ()
     released: ClassVar[str] = "every noisy sum of differences, hence every decision"
     theorem: ClassVar[str] = "private running sum; reconstruction, weights and draws are post-processing"
@@ -90,10 +104,8 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             most = (MAX_POINTS.bit_length() - 1) // self.problem.dimension - 1
             raise invalid("LipschitzGrid", "bits", f"at most {most}, so that a sum fits on its lattice", self.bits)
         check_mechanism("LipschitzGrid", self.mechanism, self.rounds - 1)
-        if self.mechanism.noise != "gaussian" or not self.mechanism.steady:
-            raise invalid(
-                "LipschitzGrid", "mechanism", "a Gaussian running sum whose noise never falls", self.mechanism
-            )
+        if self.mechanism.noise != "gaussian":
+            raise invalid("LipschitzGrid", "mechanism", "a Gaussian running sum", self.mechanism)
 
     @cached_property
     def transform(self) -> Transform:
@@ -155,8 +167,7 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
                 if depth == fitting[0]:
                     raise
                 return inf, 1.0, depth
-            spread = rounds * problem.width**2 / 8 + transform.depth * (scale * sums.largest_row_norm) ** 2 / 2
-            eta = sqrt(log(transform.size) / spread)
+            eta = best_rate(problem, transform, scale * sums.largest_row_norm)
             return grid_regret(problem, eta, transform, sums, scale), eta, depth
 
         def best(kind: str) -> LipschitzGrid:
@@ -172,11 +183,58 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
         fitting = sized or list(depths[:1])
         return min(map(best, kinds), key=lambda plan: plan.regret_bound.searched)  # the lattices cost unlike much
 
+    @classmethod
+    def _as_printed(
+        cls, problem: Lipschitz, asked: Target, result: str, reading: str | None, *, eta: float | None = None
+    ) -> LipschitzGrid:
+        """Make the plan of `as_printed`: the multiscale coordinates of ceil(log2 T) bits, on a binary tree.
+
+        Args:
+            problem: the problem.
+            asked: the privacy that is asked.
+            result: Theorem 14.
+            reading: where sigma is added.
+            eta: the learning rate, which is not printed (default: the one of the smallest bound).
+        """
+        owner = "LipschitzGrid.as_printed"
+        named = choose_reading(owner, result, reading, (*READINGS_OF_SIGMA, REPAIRED))
+        rounds, dimension = problem.horizon or 1, problem.dimension
+        if asked.delta <= 0 or rounds < 2:
+            raise PrivacyError(f"{owner} needs delta > 0 and 2 rounds: got {asked.delta:g} and {rounds}.")
+        diameter = problem.width / problem.lipschitz
+        values = theorem_14(rounds, dimension, problem.lipschitz, diameter, asked.epsilon, asked.delta)
+        bits = int(values["bits"])
+        draft = cls(problem, 1.0, bits, Tree(rounds - 1), 1.0, False, "multiscale", **asked.contract)
+        squared, last = draft.transform.squared_norm, draft.mechanism.largest_row_norm
+        node = values["coordinate"] / (last if named == READINGS_OF_SIGMA[1] else 1.0)
+        differs = DIFFERS
+        if named == REPAIRED:
+            node *= 2 * sqrt(max(squared, values["squared_norm"]) / values["squared_norm"])
+            differs = (*differs, "sigma is that of twice the norm, with the larger one of both C_d")
+        rate = best_rate(problem, draft.transform, node * last) if eta is None else eta
+        printed = Printed(
+            paper="ctrl",
+            result=result,
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            reading=named,
+            order="O(G D sqrt(T log T) + G D log(T)^2 sqrt(C_d log(1/delta))/epsilon)",
+            evidence=(
+                *(("eta is not printed: it is the one of our smallest bound",) if eta is None else ()),
+                f"C_{dimension} is {squared:.3g} and not {values['squared_norm']:g}, and replacing a loss moves M l by "
+                "twice its norm",
+                "proved for all noisy sums, by the Gaussian mechanism",
+            ),
+            differs=differs,
+            values={**values, "node": node},
+        )
+        return replace(draft, eta=rate, privacy=privacy_of_noise(draft, node), printed=printed)
+
     def small_instances(self) -> tuple[SmallInstance, ...]:
         return self._summed(few_rounds(self.problem))
 
     def _learner(self, randomness: Randomness) -> LipschitzGridLearner:
-        return LipschitzGridLearner(self, randomness)
+        return (LipschitzGridLearner if self.mechanism.steady else PaddedGridLearner)(self, randomness)
 
 
 class LipschitzGridLearner(LipschitzLearner):
@@ -184,7 +242,7 @@ class LipschitzGridLearner(LipschitzLearner):
 
     plan: LipschitzGrid
     _stream_names = ("draw",)
-    _state = ("_sums", "_gumbel", "_index")
+    _state: ClassVar[tuple[str, ...]] = ("_sums", "_gumbel", "_index")
 
     def __init__(self, plan: LipschitzGrid, randomness: Randomness) -> None:
         super().__init__(plan, randomness)
@@ -204,19 +262,43 @@ class LipschitzGridLearner(LipschitzLearner):
     def _consistent(self) -> bool:
         return self._index < len(self.points) and self._sums.step == min(self._round, self.plan.rounds - 1)
 
+    def _padded(self, sums: FloatArray) -> FloatArray:
+        """Return sums as noisy as the noisiest one: these are."""
+        return sums
+
     @np.errstate(all="ignore")  # whether differences are too large for a float depends on the losses
     def _absorb(self, losses: FloatArray) -> None:
         if self._round + 1 == self.plan.rounds:
             return
         differences = self._transform.transform(losses)
         np.clip(differences, -self._limits, self._limits, out=differences)
-        noisy = self._transform.inverse(self._sums.add(differences))
+        noisy = self._transform.inverse(self._padded(self._sums.add(differences)))
         gumbel = self._gumbel
         if gumbel is None:
             gumbel = -np.log(self._streams["draw"].standard_exponential(noisy.size))
         index = int(np.argmax(gumbel - self.plan.eta * noisy))
         self._switches += index != self._index
         self._index = index
+
+
+class PaddedGridLearner(LipschitzGridLearner):
+    """Lifts every sum to the law of the noisiest one, by noise that is free of data."""
+
+    _state = (*LipschitzGridLearner._state, "_pads")
+
+    def __init__(self, plan: LipschitzGrid, randomness: Randomness) -> None:
+        super().__init__(plan, randomness)
+        self._pads = padding(plan.mechanism, plan.grid, self._transform.size, randomness)
+
+    def _padded(self, sums: FloatArray) -> FloatArray:
+        missing = len(self._pads) - 1 - self._sums.nodes(self._sums.step)
+        return np.asarray(sums + self._pads[missing])
+
+
+def best_rate(problem: Lipschitz, transform: Transform, deviation: float) -> float:
+    """Return the learning rate of the smallest bound, for the deviation of the last sum's coefficients."""
+    spread = (problem.horizon or 1) * problem.width**2 / 8 + transform.depth * deviation**2 / 2
+    return sqrt(log(transform.size) / spread)
 
 
 def _coordinates(problem: Lipschitz) -> tuple[str, ...]:

@@ -12,32 +12,45 @@ minimiser that was found, r the point of the domain nearest to y plus that noise
     log ratio takes g as it is, losses at r and the barrier at y; otherwise draw a fresh Z and y = argmin J_t + <Z, x>
 
 The search compares certificates, that is public numbers, over the regulariser, the noise, the forced redraws and the
-coins' range; the plan is made once, in the end. The printed parameters (Theorems 8 and 11)
-stay available for comparison; their constants of 1000 make the printed regret bound vacuous for every horizon up to a
-million.
+coins' range; the plan is made once, in the end. `CTRL.as_printed` runs the printed parameters (Theorems 8 and 11 and
+what they rest on); their constants of 1000 make the printed regret bound vacuous for every horizon up to a million.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, inf, log, log1p, sqrt
+from math import ceil, exp, inf, log, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
 import scipy
 
-from tacit.accounting.calibration import largest
+from tacit.accounting.calibration import largest, smallest
 from tacit.accounting.conversion import renyi_epsilon
 from tacit.accounting.curves import SamplerError
 from tacit.algorithms.convex.convex_plan import ConvexPlan
 from tacit.algorithms.convex.ctrl.certificate import Certificate, Facts
 from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
 from tacit.domains.convex_set import BarrierSet
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
+from tacit.printed.ctrl import (
+    CONSTANT,
+    Losses,
+    lemma_5,
+    lemma_7,
+    lemma_10,
+    theorem_4,
+    theorem_6,
+    theorem_6_promise,
+    theorem_8,
+    theorem_11,
+)
 from tacit.problems import Convex
 from tacit.runtime.plan import PrivatePlan
+from tacit.runtime.printed import Printed, choose_reading, refuse_own
 from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
 from tacit.solvers.minimum import TRUNCATION
@@ -68,7 +81,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         sigma: standard deviation of the perturbation.
         force: probability p of a forced redraw.
         log_phi: half the range of a coin, in logarithm.
-        calibration: "numerical", or "paper" for the parameters and the regret bound as printed.
+        calibration: always "numerical": saved states name it. Printed parameters are made by `as_printed`.
         max_switches: hard limit on redraws, hence on switches; after it the point is held.
 
     >>> from tacit.domains import Ball
@@ -85,6 +98,7 @@ class CTRL(ConvexPlan, PrivatePlan):
     log_phi: float
     calibration: str = "numerical"
     max_switches: int | None = None
+    printed_results: ClassVar[tuple[str, ...]] = ("Theorem 8", "Theorem 11", "Theorem 6", "Theorem 4", "Algorithm 1")
     released_streams: ClassVar[tuple[str, ...]] = ("noise",)
     released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
@@ -94,7 +108,7 @@ class CTRL(ConvexPlan, PrivatePlan):
         check_positive("CTRL", "eta", self.eta)
         check_positive("CTRL", "sigma", self.sigma)
         check_number("CTRL", "force", self.force, above=0.0, below=1.0, closed_low=True)
-        check_choice("CTRL", "calibration", self.calibration, ("numerical", "paper"))
+        refuse_old_spelling(self.calibration)
         if self.max_switches is not None:
             check_integer("CTRL", "max_switches", self.max_switches)
         refuse_unconstructed(self.problem, "CTRL")
@@ -123,17 +137,8 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     @property
     def regret_bound(self) -> RegretBound:
-        """The certified regret; with calibration="paper", Theorem 4's as printed."""
+        """The certified regret, also of printed parameters; `printed.regret` is the bound as printed."""
         assumptions = ["oblivious adversary", "expectation over the learner's coins"]
-        if self.calibration == "paper":
-            g, t, d, big = self.problem.lipschitz, self.rounds, self.domain.hull_dimension, self.domain.diameter
-            value = big**2 / (2 * self.eta) + 2 * g**2 * self.eta * t + self.sigma * sqrt(d) * big
-            value += 6 * g * big * self.certificate.clip_probability * t**2 + 2 * g * big
-            value += g * big * t * self.certificate.overrun
-            formula = "D^2/(2 eta) + 2 G^2 eta T + sigma sqrt(d) D + 6 G D delta' T^2 + 2 G D (Theorem 4 as printed)"
-            if value >= self.blind_regret:
-                assumptions.append("VACUOUS: at least the regret G R T of always playing the centre")
-            return RegretBound(value, formula, tuple(assumptions))
         formula = "R^2/(2 eta) + G^2 eta T + sigma E[chi] R + G D T min(T/2, 1/p)(P[clip] + kappa) + 2 G D + G Delta T"
         formula += " + G D T P[limit hit]" if self.max_switches is not None else ""
         if self.problem.smoothness > 0 and self.problem.loss.bend is None:
@@ -155,11 +160,63 @@ class CTRL(ConvexPlan, PrivatePlan):
             raise PrivacyError(
                 "CTRL needs one switch at least to learn anything: max_switches=0 holds its first point."
             )
-        check_choice("CTRL.calibrate", "calibration", calibration, ("numerical", "paper"))
-        search = paper_parameters if calibration == "paper" else best_parameters
-        found = search(Facts(problem, target.relation, target.rounds_per_person), target)
+        refuse_old_spelling(calibration)
+        found = best_parameters(Facts(problem, target.relation, target.rounds_per_person), target)
         tuned = (found.eta, found.sigma, found.force, found.log_phi)
         return cls(problem, *tuned, calibration, target.max_switches, **target.contract)
+
+    @classmethod
+    def _printed_default(cls, problem: Convex) -> str:
+        return "Theorem 8" if problem.loss.family == "general" else "Theorem 11"
+
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Convex,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        eta: float | None = None,
+        sigma: float | None = None,
+        force: float | None = None,
+        log_phi: float | None = None,
+        miss: float | None = None,
+        budget: float | None = None,
+        constant: float | str | None = None,
+    ) -> CTRL:
+        """Make the plan of `as_printed`.
+
+        Args:
+            problem: the problem.
+            asked: the privacy that is asked.
+            result: number of the result.
+            reading: for Theorem 4: which budget.
+            eta: where the result leaves it open (default: the one of Theorem 8 or 11, also for what follows).
+            sigma: where the result leaves it open.
+            force: p, where the result leaves it open (default: T^-1/3).
+            log_phi: ln Phi for Algorithm 1 (default: the one of Theorem 6).
+            miss: delta of Theorem 4, the closeness of consecutive laws (default: the delta' of Theorem 6).
+            budget: B for Algorithm 1 (default: 3 p~ T).
+            constant: in place of 10^3 in Theorems 8 and 11; "smallest" is the smallest that keeps what is asked.
+        """
+        refuse_unconstructed(problem, "CTRL")
+        owner = "CTRL.as_printed"
+        own = {"eta": eta, "sigma": sigma, "force": force, "log_phi": log_phi, "miss": miss, "budget": budget}
+        refuse_own(owner, result, {**own, "constant": constant}, LEFT_OPEN[result])
+        named = choose_reading(owner, result, reading, READINGS_OF_BUDGET if result == "Theorem 4" else ())
+        if asked.delta <= 0:
+            raise PrivacyError(f"{owner} needs delta > 0: its noise is Gaussian.")
+        if result == "Theorem 11" and problem.loss.family == "general":
+            raise PrivacyError(
+                f"Theorem 11 is for generalised linear losses, such as LogisticLoss. Got {problem.loss!r}."
+            )
+        maker = _Printing(problem, asked, result, named)
+        if constant == "smallest":
+            return maker.smallest_constant()
+        if constant is not None:
+            constant = check_positive(owner, "constant", constant)
+        return maker.plan(own, CONSTANT if constant is None else constant)
 
     def small_instances(self) -> tuple[SmallInstance, ...]:
         """Give an interval, where draws are integrated."""
@@ -171,6 +228,138 @@ class CTRL(ConvexPlan, PrivatePlan):
 
     def _learner(self, randomness: Randomness) -> CTRLLearner:
         return CTRLLearner(self, randomness)
+
+
+def refuse_old_spelling(calibration: str) -> None:
+    """Raise InvalidInput for a calibration that `as_printed` replaced, or that never was one."""
+    if calibration == "paper":
+        raise InvalidInput(
+            "CTRL has no calibration='paper': use CTRL.as_printed(problem, epsilon=..., delta=...), which runs the "
+            "parameters of Theorem 8, or of Theorem 11 for generalised linear losses."
+        )
+    check_choice("CTRL", "calibration", calibration, ("numerical",))
+
+
+READINGS_OF_BUDGET = ("B = 3 p~ T", "B infinite")
+"""The two cases of Theorem 4."""
+LEFT_OPEN = {
+    "Theorem 8": ("constant",),
+    "Theorem 11": ("constant",),
+    "Theorem 6": ("eta", "sigma"),
+    "Theorem 4": ("eta", "sigma", "force", "miss"),
+    "Algorithm 1": ("eta", "sigma", "force", "log_phi", "budget"),
+}
+"""Parameters that each result leaves to its reader; the constant is printed, and may be replaced to repair it."""
+DIFFERS = (
+    "release noise covers what minimisation leaves, and is charged",
+    "of a round's noise 1e-30 is cut off, and charged",
+    "the barrier adds at most G D on the shrunk set, as assumed; the printed example of a ball adds more",
+)
+
+
+@dataclass(frozen=True)
+class _Printing:
+    """Makes the plan of a printed result: what every choice of open parameters shares."""
+
+    problem: Convex
+    asked: Target
+    result: str
+    reading: str
+
+    @property
+    def losses(self) -> Losses:
+        problem = self.problem
+        return Losses(
+            rounds=problem.horizon or 1,
+            dimension=problem.domain.hull_dimension,
+            lipschitz=problem.lipschitz,
+            smoothness=problem.smoothness,
+            diameter=problem.domain.diameter,
+        )
+
+    @property
+    def linear_model(self) -> bool:
+        """True if Lemma 10 and Theorem 11 apply, and the result is not Theorem 8."""
+        return self.problem.loss.family != "general" and self.result != "Theorem 8"
+
+    def plan(self, own: Mapping[str, float | None], constant: float) -> CTRL:
+        """Make the plan with these parameters in place of the open ones."""
+        losses, asked = self.losses, self.asked
+        given = {name: value for name, value in own.items() if value is not None}
+        noise = (theorem_11 if self.linear_model else theorem_8)(losses, asked.epsilon, asked.delta, constant)
+        eta, sigma = given.get("eta", noise["eta"]), given.get("sigma", noise["sigma"])
+        check_positive("CTRL.as_printed", "eta", eta)
+        check_positive("CTRL.as_printed", "sigma", sigma)
+        known = theorem_6(losses, eta, sigma, asked.delta, self.linear_model)
+        force, miss = given.get("force", known["force"]), given.get("miss", known["miss"])
+        check_number("CTRL.as_printed", "miss", miss, above=0.0, below=0.5, closed_high=True)
+        log_phi = given.get("log_phi", known["log_phi"])
+        if self.result == "Theorem 4":  # consecutive laws only: the difference is one loss
+            log_phi = (lemma_10 if self.linear_model else lemma_7)(losses, eta, sigma, miss)
+        switching = lemma_5(losses.rounds, force, log_phi)
+        limited = self.reading != "B infinite"
+        regret = theorem_4(losses, eta, sigma, miss, switching["rate"] if limited else None)
+        printed = Printed(
+            paper="ctrl",
+            result=self.result,
+            epsilon=asked.epsilon,
+            delta=asked.delta,
+            reading=self.reading if constant == CONSTANT else f"10^3 -> {constant:.4g}",
+            # Any Phi, p and B run Algorithm 1; Theorem 4 is for laws that are close and B = 3 p~ T.
+            regret=None if self.result == "Algorithm 1" else regret,
+            order=ORDERS.get(self.result, ""),
+            evidence=self.evidence(eta, sigma, log_phi),
+            differs=(*DIFFERS, *self.changes(constant)),
+            values={
+                "eta": eta,
+                "sigma": sigma,
+                "force": force,
+                "log_phi": log_phi,
+                "switches": switching["switches"],
+                **({"budget": given.get("budget", switching["budget"])} if limited else {}),
+            },
+        )
+        # Algorithm 1 redraws while b_t < B: so often as the next whole number says.
+        most = max(1, ceil(printed.values["budget"])) if limited else None
+        return CTRL(self.problem, eta, sigma, force, log_phi, max_switches=most, printed=printed, **asked.contract)
+
+    def changes(self, constant: float) -> tuple[str, ...]:
+        """Return what was changed to repair the print."""
+        return () if constant == CONSTANT else (f"the constant is {constant:.4g} in place of 10^3",)
+
+    def evidence(self, eta: float, sigma: float, log_phi: float) -> tuple[str, ...]:
+        """Return what the status rests on, and which preconditions fail."""
+        asked, rounds = self.asked, self.losses.rounds
+        promise = theorem_6_promise(self.losses, eta, sigma, asked.delta, log_phi)
+        preconditions = {
+            "epsilon <= 1": asked.epsilon <= 1,
+            "delta <= 1/2": asked.delta <= 0.5,
+            "T >= 12 ln(1/delta)": rounds >= 12 * log(1 / asked.delta),
+            "one replaced round a person": asked.rounds_per_person == 1 and str(asked.relation) == "replace",
+        }
+        return (
+            *(f"{text} does not hold" for text, holds in preconditions.items() if not holds),
+            f"Theorem 6 itself promises epsilon={promise['epsilon']:.3g}, delta={promise['delta']:.3g} here",
+            "what is proved rests on the clip of the coins, not on Theorem 6, whose Claim 27 is false",
+        )
+
+    def smallest_constant(self) -> CTRL:
+        """Make the plan with the smallest constant, in place of 10^3, that keeps what is asked."""
+
+        def keeps(constant: float) -> bool:
+            try:
+                return self.plan({}, constant).printed_status == "kept"
+            except PrivacyError:  # no coins in float64 with so little noise
+                return False
+
+        exponent = smallest(lambda power: keeps(10**power), -2.0, 6.0, 1e-5)
+        return self.plan({}, 10**exponent)
+
+
+ORDERS = {
+    "Theorem 8": "O~(G D sqrt(T) + (G D + beta D^2 max(beta D/G, 1)) d T^(1/3) log(T/delta)/epsilon)",
+    "Theorem 11": "O~(G D sqrt(T) + (G D sqrt(d) + beta D^2 max(beta D/G, 1)) T^(1/3) log(T/delta)/epsilon)",
+}
 
 
 class CTRLLearner(CoupledLearner):
@@ -242,40 +431,6 @@ def best_parameters(facts: Facts, target: Target) -> Certificate:
             f"{'' if target.max_switches is None else f' and at most {target.max_switches} switches'}."
         )
     return search.refined(rough, miss)
-
-
-def paper_parameters(facts: Facts, target: Target) -> Certificate:
-    """Theorems 8 and 11 as printed, run with this library's sound accounting."""
-    rounds, epsilon, delta = facts.rounds, target.epsilon, target.delta
-    if epsilon > 1 or delta > 0.5 or rounds < 12 * log(1 / delta):
-        raise PrivacyError(
-            "The paper's parameters need epsilon <= 1, delta <= 1/2 and T >= 12 ln(1/delta). "
-            f"Got epsilon={epsilon:g}, delta={delta:g}, T={rounds} instead."
-        )
-    if target.rounds_per_person > 1 or str(target.relation) != "replace":
-        raise PrivacyError("The paper's parameters are for one replaced round per person.")
-    d, g, big = facts.degrees, facts.lipschitz, facts.domain.diameter
-    beta = max(facts.smoothness, 1e-300)
-    spread = sqrt(log(rounds / delta))
-    eta = min(
-        big / (2 * g * sqrt(rounds)),
-        sqrt(epsilon) / (1e3 * rounds ** (5 / 12) * beta * sqrt(d) * spread),
-        epsilon / (1e3 * rounds ** (1 / 3) * beta * d * spread),
-    )
-    sigma = max(g * sqrt(rounds) / sqrt(d), 1e3 * g * rounds ** (1 / 3) * sqrt(d * log(120 * rounds / delta)) / epsilon)
-    # Theorem 6: Phi is the square of a ratio bound for differences that are 3G-Lipschitz and 2 beta-smooth.
-    miss = delta / rounds**2 / 60
-    tail = sqrt(2 * d * log(2 / miss))
-    log_phi = 2 * (2 * eta * beta * d + (9 * g**2 + 6 * g * sigma * tail) / (2 * sigma**2))
-    log_phi = max(log_phi, facts.log_range(eta, sigma, miss))
-    printed = Certificate(facts, eta, sigma, rounds ** (-1 / 3), log_phi, target.max_switches)
-    spent = printed.chain.epsilon(_Search(facts, target).delta)
-    if spent > epsilon:
-        raise PrivacyError(
-            f"The paper's parameters leak epsilon={spent:.3g} at delta={delta:g} by this library's accounting, above "
-            f"the target {epsilon:g}."
-        )
-    return printed
 
 
 class _Search:

@@ -11,6 +11,8 @@ draw, and the range of the coin at round t >= 2 is
 
 Regret there, repaired (the printed proof forgets that the noise changes between neighbouring leaders):
     (G^2 + d sigma^2)(1 + ln T)/lambda + 3 G D + 1.5 G D T^2 P[clip].
+`LazyOCO.as_printed` runs the printed parameters, Theorem 13 with these repairs. Batches are another algorithm, follow
+the regularised leader without noise and coins: plans that run it say so (`form`).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, log, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,14 +31,16 @@ from tacit.accounting.rounding import rounded_up
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
 from tacit.algorithms.convex.ctrl.certificate import Facts, overrun
 from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
-from tacit.errors import PrivacyError
+from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.loss import RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import chi_mean, chi_quantile
+from tacit.printed.ctrl import Losses, theorem_9, theorem_12, theorem_13, theorem_13_phi, theorem_28
 from tacit.problems import Convex
+from tacit.runtime.printed import Printed, choose_reading, refuse_own
 from tacit.runtime.rate_search import tosses
 from tacit.runtime.target import RegretBound, Target
-from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive
+from tacit.validation import FloatArray, IntArray, check_choice, check_flag, check_integer, check_number, check_positive
 
 # Rounds up to which expected switches are summed one by one.
 _STRETCHED = 4096
@@ -48,9 +52,11 @@ class LazyOCO(ConvexPlan):
 
     Made by `LazyOCO.for_budget(problem, switches=...)`, or by `tacit.plan` with `epsilon=math.inf` and `max_switches`;
     a finite epsilon is refused, because none is ever met.
-    Regret (oblivious): the bound of CTRL, or the logarithmic bound of strongly convex losses. Without coins, follow the
-    regularised leader decides batches of B rounds alike: R^2/(2 eta) + eta B G^2 T/2, for adaptive adversaries
-    too. Many switches speak for coins, few for batches.
+    Regret (oblivious): the bound of CTRL, or the logarithmic bound of strongly convex losses.
+    With `batch` another algorithm runs, which no paper's theorem here is about: without noise and coins, follow the
+    regularised leader decides batches of B rounds alike, R^2/(2 eta) + eta B G^2 T/2, for adaptive adversaries too.
+    Many switches speak for coins, few for batches. `for_budget` has batches only where they are asked for, and
+    `tacit.plan` names them (`form`).
 
     Reference: Agarwal, Kale, Singh and Thakurta (2023), "Differentially Private and Lazy Online Convex
     Optimization", https://proceedings.mlr.press/v195/.
@@ -63,6 +69,8 @@ class LazyOCO(ConvexPlan):
         switches: the budget that the expected number of switches keeps.
         max_switches: hard limit on switches; after it the point is held (None: none).
         batch: rounds that are decided alike, without noise and coins (0: coins decide).
+        log_phi: half the range of a coin, where a paper prints it (None: the smallest that consecutive laws leave with
+            probability at most 1/T^2). It has no use for growing noise, whose ranges follow from sigma.
 
     >>> from tacit.domains import Ball
     >>> from tacit.losses import QuadraticLoss
@@ -78,7 +86,11 @@ class LazyOCO(ConvexPlan):
     switches: float
     max_switches: int | None = None
     batch: int = 0
+    log_phi: float | None = None
     private: ClassVar[bool] = False
+    printed_results: ClassVar[tuple[str, ...]] = (
+        "Theorem 9", "Theorem 12", "Theorem 13", "Theorem 28", "Algorithm 2",
+    )  # fmt: skip
 
     def _check_parameters(self) -> None:
         check_integer("LazyOCO", "batch", self.batch, at_least=0, at_most=self.rounds)
@@ -93,8 +105,23 @@ class LazyOCO(ConvexPlan):
         if self.eta != float("inf"):
             check_positive("LazyOCO", "eta", self.eta)
         refuse_unconstructed(self.problem, "LazyOCO")
+        if self.log_phi is not None:
+            least = 0.0 if self.batch or self.grows else self._least_log_phi * (1 - 1e-12)
+            check_number("LazyOCO", "log_phi", self.log_phi, above=least, closed_low=True)
         if self.grows and not self.problem.strong_convexity > 0:
             raise PrivacyError("LazyOCO without a regulariser (eta infinite) needs strongly convex losses.")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; the coins' range only where it was given."""
+        return {name: value for name, value in super().parameters.items() if name != "log_phi" or value is not None}
+
+    @property
+    def form(self) -> str:
+        """Batches, where they run in place of the paper's coins."""
+        if not self.batch:
+            return ""
+        return f"batches of {self.batch:,} rounds without noise or coins, which is not the paper's algorithm"
 
     @property
     def grows(self) -> bool:
@@ -115,7 +142,12 @@ class LazyOCO(ConvexPlan):
 
     @property
     def _log_phi(self) -> float:
-        """The range that consecutive laws leave with probability at most 1/T^2."""
+        """Half the range of each coin, if noise does not grow."""
+        return self._least_log_phi if self.log_phi is None else self.log_phi
+
+    @property
+    def _least_log_phi(self) -> float:
+        """The range that consecutive laws leave with probability at most 1/T^2: the bound on regret needs no less."""
         facts = Facts(self.problem, REPLACE, 1)
         return facts.log_range(self.eta, self.sigma, 1 / (self.problem.horizon or 1) ** 2)
 
@@ -178,14 +210,19 @@ class LazyOCO(ConvexPlan):
         return RegretBound(value, formula, ("oblivious adversary", "expectation over the learner's coins"))
 
     @classmethod
-    def for_budget(cls, problem: Convex, *, switches: float, hard: bool = False) -> LazyOCO:
-        """Give the plan of smallest certified regret with at most `switches` expected switches.
+    def for_budget(cls, problem: Convex, *, switches: float, hard: bool = False, batches: bool = False) -> LazyOCO:
+        """Return the plan of smallest certified regret with at most `switches` expected switches.
 
         Args:
             problem: what is to be decided.
             switches: the budget.
             hard: whether every run keeps the budget (a whole number then), not only the runs' mean.
+            batches: take batches without noise and coins, which are not the paper's algorithm, where they certify less.
+
+        Raises:
+            PrivacyError: no noise keeps the budget with coins; batches always do.
         """
+        check_flag("LazyOCO.for_budget", "batches", batches)
         check_positive("LazyOCO.for_budget", "switches", switches)
         limit = check_integer("LazyOCO.for_budget", "switches", switches) if hard else None
         refuse_unconstructed(problem, "LazyOCO")
@@ -212,25 +249,80 @@ class LazyOCO(ConvexPlan):
             return cls(problem, 0.0, problem.domain.radius / (g * sqrt(size * rounds)), switches, limit, size)
 
         widest = problem.domain.radius / (g * sqrt(rounds))
-        candidates = [fitted(minimise(cost, widest * 1e-6, widest, 0.02)), batched()]
+        candidates = [fitted(minimise(cost, widest * 1e-6, widest, 0.02))]
         if problem.strong_convexity > 0:
             candidates.append(fitted(inf))
+        if batches:
+            candidates.append(batched())
         plans = [plan for plan in candidates if plan is not None]
+        if not plans:
+            raise PrivacyError(
+                f"LazyOCO finds no coins that make at most {switches:g} switches in {rounds:,} rounds: allow more of "
+                "them, or batches=True, another algorithm."
+            )
         return min(plans, key=lambda plan: plan.regret_bound.searched)
 
     @classmethod
-    def _calibrate(cls, problem: Convex, target: Target) -> LazyOCO:
+    def _calibrate(cls, problem: Convex, target: Target, *, batches: bool = True) -> LazyOCO:
         if target.max_switches is None:
             raise PrivacyError("LazyOCO is not private and meets no epsilon; without privacy it needs max_switches.")
         if target.max_switches == 0:
             raise PrivacyError("LazyOCO needs one switch at least to learn anything: max_switches=0 holds one point.")
-        made = cls.for_budget(problem, switches=target.max_switches, hard=True)
+        made = cls.for_budget(problem, switches=target.max_switches, hard=True, batches=batches)
         if target.private:
             raise PrivacyError(
                 "LazyOCO is not private and meets no epsilon; with epsilon=inf, no privacy at all, it would certify "
                 f"{rounded_up(float(made.regret_bound))}."
             )
         return made
+
+    @classmethod
+    def _printed_default(cls, problem: Convex) -> str:
+        return "Theorem 9" if problem.loss.family == "general" else "Theorem 12"
+
+    @classmethod
+    def _as_printed(
+        cls,
+        problem: Convex,
+        asked: Target,
+        result: str,
+        reading: str | None,
+        *,
+        switches: float | None = None,
+        sigma: float | None = None,
+    ) -> LazyOCO:
+        """Make the plan of `as_printed`.
+
+        Args:
+            problem: the problem.
+            asked: nothing: no privacy is promised.
+            result: number of the result.
+            reading: for Theorem 12: the bound as printed, or with the sqrt(d) that it lacks.
+            switches: S, the budget.
+            sigma: deviation of the noise, which Theorem 28 and Algorithm 2 leave open, in place of `switches`.
+        """
+        owner = "LazyOCO.as_printed"
+        refuse_unconstructed(problem, "LazyOCO")
+        if asked.private or asked.delta:
+            raise InvalidInput(f"{owner} takes switches= in place of epsilon and delta: {result} promises no privacy.")
+        left_open = ("switches", "sigma") if result in ("Theorem 28", "Algorithm 2") else ("switches",)
+        refuse_own(owner, result, {"switches": switches, "sigma": sigma}, left_open)
+        if (switches is None) == (sigma is None):
+            raise InvalidInput(f"{owner} needs one of {' and '.join(left_open)} for {result}.")
+        named = choose_reading(owner, result, reading, READINGS_OF_NOISE if result == "Theorem 12" else ())
+        losses = Losses(
+            rounds=problem.horizon or 1,
+            dimension=problem.domain.hull_dimension,
+            lipschitz=problem.lipschitz,
+            smoothness=problem.smoothness,
+            diameter=problem.domain.diameter,
+        )
+        budget = None if switches is None else check_positive(owner, "switches", switches)
+        noise = None if sigma is None else check_positive(owner, "sigma", sigma)
+        if result in ("Theorem 9", "Theorem 12"):
+            assert budget is not None
+            return printed_coins(problem, losses, result, named, budget)
+        return printed_growing(problem, losses, result, budget, noise)
 
     def _learner(self, randomness: Randomness) -> ConvexLearner:
         return (BatchedLearner if self.batch else LazyOCOLearner)(self, randomness)
@@ -311,6 +403,78 @@ class LazyOCOLearner(CoupledLearner):
         return Coins(
             clocks, 0.0, log_phi, 1 / (variance * t), (1 / before - 1 / t) / variance, d / 2 * np.log(t / before)
         )
+
+
+READINGS_OF_NOISE = ("as printed", "sqrt(d) on the noise")
+"""The bound of Theorem 12 lacks sqrt(d) on its noise term; the learner is the same."""
+BARRIER = "the barrier adds at most G D on the shrunk set, as assumed; the printed example of a ball adds more"
+
+
+def printed_coins(problem: Convex, losses: Losses, result: str, reading: str, switches: float) -> LazyOCO:
+    """Make the plan of Theorems 9 and 12, with the printed eta, sigma and Phi."""
+    if result == "Theorem 12" and problem.loss.family == "general":
+        raise PrivacyError(f"Theorem 12 is for generalised linear losses, such as LogisticLoss. Got {problem.loss!r}.")
+    if result == "Theorem 9":
+        values = theorem_9(losses, switches)
+    else:
+        values = theorem_12(losses, switches, sqrt(losses.dimension) if reading == READINGS_OF_NOISE[1] else 1.0)
+    printed = Printed(
+        paper="ctrl",
+        result=result,
+        reading="" if reading == READINGS_OF_NOISE[0] else reading,
+        regret=values.pop("regret"),
+        evidence=_preconditions(losses, switches),
+        differs=(BARRIER,),
+        values=values,
+    )
+    sigma, eta = values["sigma"], values["eta"]
+    return LazyOCO(problem, sigma, eta, switches, log_phi=values["log_phi"], printed=printed)
+
+
+def printed_growing(
+    problem: Convex, losses: Losses, result: str, switches: float | None, sigma: float | None
+) -> LazyOCO:
+    """Make the plan of Theorem 13, Theorem 28 or Algorithm 2, which run as they were repaired only."""
+    curvature = problem.strong_convexity
+    if not curvature > 0:
+        raise PrivacyError(f"{result} is for strongly convex losses, such as QuadraticLoss. Got {problem.loss!r}.")
+    values: dict[str, float] = {}
+    evidence: tuple[str, ...] = ()
+    if switches is not None:
+        values = theorem_13(losses, curvature, switches)
+        evidence = _preconditions(losses, switches)
+        if switches < values["least"]:
+            evidence = (*evidence, f"S >= {values['least']:,.0f} does not hold")
+        sigma = values["sigma"]
+    assert sigma is not None
+    regret = values.get("regret")
+    if result != "Theorem 13":
+        regret = theorem_28(losses, curvature, sigma, 2 / losses.rounds**2)
+    last = theorem_13_phi(losses, curvature, sigma, losses.rounds)
+    if last < 1:
+        evidence = (*evidence, f"the printed Phi_T is {last:.2g}, below 1: as printed no coin redraws")
+    printed = Printed(
+        paper="ctrl",
+        result=result,
+        reading="repaired",
+        regret=regret,
+        evidence=evidence,
+        differs=(
+            "ln Phi_t with its exp and index t-1, by the quantile of chi_d; as printed Phi_t falls below 1",
+            "the first round redraws, for it has no law to compare with",
+            "each redraw takes fresh noise, where Z_t is never sampled in print",
+            "the first decision is the centre",
+            BARRIER,
+        ),
+        values={"sigma": sigma, **({} if switches is None else {"switches": switches, "least": values["least"]})},
+    )
+    return LazyOCO(problem, sigma, inf, float(losses.rounds) if switches is None else switches, printed=printed)
+
+
+def _preconditions(losses: Losses, switches: float) -> tuple[str, ...]:
+    """Return which of T >= 3 and S <= T do not hold."""
+    known = {"T >= 3": losses.rounds >= 3, "S <= T": switches <= losses.rounds}
+    return tuple(f"{text} does not hold" for text, holds in known.items() if not holds)
 
 
 def growing_ranges(problem: Convex, sigma: float, rounds: IntArray, decisions: int) -> FloatArray:
