@@ -11,14 +11,14 @@ import inspect
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import tacit
 from tacit import papers
 from tacit.algorithms.bandit.printed_tree import PrintedTree
 from tacit.errors import TacitError
 from tacit.papers.paper import RANKS, Paper, Result, algorithm_named
-from tacit.papers.run import PaperRun
+from tacit.papers.row import Settings
+from tacit.papers.run import PaperRun, printed_plan
 from tacit.papers.table import json_table, markdown_table
 from tacit.runtime.plan import Plan
 
@@ -148,25 +148,21 @@ def run_of(paper: Paper, result: Result) -> list[str]:
     algorithm = result.runs
     if not issubclass(algorithm, Plan):
         return part_of(result)
-    refusal = ""
-    for stream in paper.streams:
-        problem = stream.problem(paper.horizon, paper.dimension)
-        target: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA} if algorithm.private else {}
-        given = {name: value(problem) if callable(value) else value for name, value in result.choose.items()}
-        try:
-            plan = algorithm.as_printed(problem, result=result.number, **target, **given)
-        except TacitError as error:
-            refusal = refusal or str(error)
-            continue
-        shown = {"result": result.number, **target, **given}
-        arguments = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        printed = plan.printed
-        assert printed is not None
-        said = f"*{plan.printed_status}*: {printed.promise(plan.guarantee.curve)}."
-        if printed.differs:
-            said += f" Differs from the print: {'; '.join(printed.differs)}."
-        return [f"```py\n{result.runs.__name__}.as_printed(problem, {arguments})\n```", said]
-    return [f"At this size it cannot run: {refusal}" if refusal else ""]
+    settings = Settings(paper.horizon, paper.dimension, EPSILON, DELTA, runs=1, seed=0)
+    try:
+        plan = printed_plan(paper, result, settings)
+    except TacitError as error:
+        return [f"At this size it does not run: {error}"]
+    printed = plan.printed
+    assert printed is not None
+    given = {"result": result.number, **result.choose}
+    if printed.epsilon is not None:
+        given = {"epsilon": printed.epsilon, "delta": printed.delta} | given
+    arguments = ", ".join(f"{name}={'...' if callable(value) else repr(value)}" for name, value in given.items())
+    said = f"*{plan.printed_status}*: {printed.promise(plan.guarantee.curve)}."
+    if printed.differs:
+        said += f" Differs from the print: {'; '.join(printed.differs)}."
+    return [f"```py\n{result.runs.__name__}.as_printed(problem, {arguments})\n```", said]
 
 
 def part_of(result: Result) -> list[str]:

@@ -21,7 +21,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Tree
 from tacit.papers.online_to_batch import PAPER
 from tacit.papers.row import Settings
-from tacit.papers.run import plan_of, run_paper
+from tacit.papers.run import asked_of, plan_of, run_paper
 from tacit.problems import Stochastic
 from tacit.simulation.loop import simulate
 
@@ -355,7 +355,8 @@ def test_rows_are_the_plans_of_their_labels(table):
     for row, entry in zip(rows, ordered, strict=True):
         assert (row.label, row.stream, row.plan) == (entry.kind, entry.stream, entry.plan)
         stream = streams[entry.stream]
-        plan = plan_of(entry, stream.problem(300, 3), SMALL)
+        problem = stream.problem(300, 3)
+        plan = plan_of(entry, problem, asked_of(entry, problem, SMALL))
         assert type(plan) is getattr(algorithms, entry.plan)
         assert (plan.printed is not None) == bool(entry.result)
         assert row.result == entry.result

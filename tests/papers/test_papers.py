@@ -16,8 +16,8 @@ from tacit import InvalidInput, algorithms, papers
 from tacit.papers import run as running
 from tacit.papers.paper import RANKS, Entry, Paper, algorithm_named
 from tacit.papers.picture import LABEL_COLUMNS, label_of
-from tacit.papers.row import BAND, Row
-from tacit.papers.run import PaperRun, asked_of, fixed_problem, plan_of, run_paper
+from tacit.papers.row import BAND, Row, Settings
+from tacit.papers.run import PaperRun, asked_of, fixed_problem, plan_of, printed_plan, run_paper
 from tacit.papers.still import Still
 from tacit.papers.table import COLUMNS, HEADINGS, number
 from tacit.runtime.plan import Plan
@@ -27,27 +27,20 @@ every_paper = pytest.mark.parametrize("name", NAMES)
 
 
 def rows_with_entries(name):
-    """The rows of a short run beside their entries (None: the still player) and simulations."""
+    """The rows of a short run beside their entries (None: the still player) and simulations.
+
+    The best model on a run's own records, which one-pass streams show, has no entry and is left out.
+    """
     paper, run = paper_of(name), short_run(name)
     entries = []
     for stream in paper.streams:
-        entries += [None, *(entry for entry in paper.entries if entry.stream == stream.name)]
-    return list(zip(run.rows, entries, run.simulations, strict=True))
-
-
-def printed_plan(paper, result):
-    """The plan of a printed result on the first of the paper's streams that it takes."""
-    algorithm = result.runs
-    errors = []
-    for stream in paper.streams:
-        problem = stream.problem(paper.horizon, paper.dimension)
-        for target in ({"epsilon": 1.0, "delta": 1e-6}, {}):
-            given = {key: value(problem) if callable(value) else value for key, value in result.choose.items()}
-            try:
-                return algorithm.as_printed(problem, result=result.number, **target, **given)
-            except tacit.TacitError as error:
-                errors.append(str(error))
-    raise AssertionError(f"{paper.name}, {result.number} runs on no stream: {errors}")
+        entries += [None, *(entry for entry in paper.entries if entry.stream == stream.name and entry.shown)]
+    played = [
+        (row, simulation)
+        for row, simulation in zip(run.rows, run.simulations, strict=True)
+        if row.label != "no privacy"
+    ]
+    return [(row, entry, simulation) for (row, simulation), entry in zip(played, entries, strict=True)]
 
 
 class TestPapers:
@@ -93,10 +86,11 @@ class TestPapers:
         for result in paper.results:
             if not result.plan or not issubclass(result.runs, Plan):  # parts of algorithms have tests of their own
                 continue
-            plan = printed_plan(paper, result)
+            settings = Settings(paper.horizon, paper.dimension, 1.0, 1e-6, 1, 0)
+            plan = printed_plan(paper, result, settings)
             assert isinstance(plan, result.runs)
             assert plan.printed.paper == name
-            assert plan.printed.result == result.number
+            assert plan.printed.result == result.choose.get("result", result.number)
             assert plan.printed_status in STATUSES - {"refused"}
             assert plan.printed.regret is not None or plan.printed.order or plan.printed_status
 
@@ -105,13 +99,14 @@ class TestPapers:
         paper = paper_of(name)
         numbers = {result.number for result in paper.results}
         for plan in {result.plan for result in paper.results if result.plan}:
-            of_paper = {result.number for result in paper.results if result.plan == plan}
+            of_paper = {result.choose.get("result", result.number) for result in paper.results if result.plan == plan}
             assert of_paper <= {*getattr(algorithm_named(plan), "printed_results", of_paper)}
         for entry in paper.entries:
             assert entry.stream in {stream.name for stream in paper.streams}
             assert isinstance(algorithm_named(entry.plan), type)
             assert not entry.result or entry.result in numbers
-            assert bool(entry.result) == (entry.kind in ("printed", "repaired"))
+            assert bool(entry.result) or entry.kind != "printed"
+            assert not entry.result or entry.kind in ("printed", "repaired")
         kinds = {entry.kind for entry in paper.entries}
         assert {"printed", "rival"} <= kinds
 
@@ -162,7 +157,7 @@ class TestRows:
             assert np.array_equal(again.regret, simulation.regret)
             assert row.mean == np.mean(again.regret[:, -1])
             assert (row.low, row.high) == tuple(np.percentile(again.regret[:, -1], BAND))
-            assert row.switches == np.mean(again.switches)
+            assert np.array_equal(row.switches, np.mean(again.switches), equal_nan=True)
 
     @every_paper
     def test_status_and_epsilon_follow_from_the_plan_that_ran(self, name):
@@ -351,7 +346,8 @@ class TestRun:
         paper = paper_of(NAMES[-1])
         chosen = next(entry.result for entry in paper.entries if entry.result)
         run = run_paper(paper, **SHORT, results=[chosen])
-        assert {row.result for row in run.rows if row.label in ("printed", "repaired")} == {chosen}
+        assert {row.result for row in run.rows if row.label == "printed"} == {chosen}
+        assert {row.result for row in run.rows if row.label == "repaired"} <= {chosen, ""}
         assert {"still", "rival"} <= {row.label for row in run.rows}
 
     @pytest.mark.parametrize(
@@ -378,7 +374,9 @@ class TestRun:
         run_paper(short, **(SHORT | {"progress": True}))
         shown = capsys.readouterr()
         assert shown.out == ""
-        assert f"{paper.name}: 2/2" in shown.err
+        count = len(run_paper(short, **SHORT).rows)
+        assert f"{paper.name}: {count}/{count}" in shown.err
+        capsys.readouterr()
         run_paper(short, **SHORT)
         assert capsys.readouterr().err == ""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import InvalidInput, TacitError
-from tacit.papers.paper import Entry, Paper, Stream, algorithm_named
+from tacit.papers.paper import Entry, Paper, Result, Stream, algorithm_named
 from tacit.papers.picture import draw
 from tacit.papers.row import Row, Settings
 from tacit.papers.still import BestOnRecords, Still
@@ -211,6 +211,28 @@ def plan_of(entry: Entry, problem: Problem, settings: Settings) -> Plan:
         return algorithm.as_printed(problem, result=entry.result, **(target | given))
     without = {"epsilon": inf, "delta": 0.0}  # no privacy is asked, as `calibrate` spells it
     return algorithm.calibrate(problem, **((target or without) | given))
+
+
+def printed_plan(paper: Paper, result: Result, settings: Settings) -> Plan:
+    """Return the plan of a printed result on the first of the paper's streams that it takes.
+
+    Raises:
+        InvalidInput: if it takes none of them; with what the first one says.
+    """
+    algorithm: type[Plan] = result.runs
+    target: dict[str, Any] = {"epsilon": settings.epsilon, "delta": settings.delta}
+    refusal = f"{result.number} of {paper.name} runs on no stream."
+    for stream in paper.streams:
+        problem = stream.problem(settings.horizon, settings.dimension)
+        for asked in (target, {}):  # results without privacy take none
+            try:
+                given = {name: value(problem) if callable(value) else value for name, value in result.choose.items()}
+                return algorithm.as_printed(problem, **({"result": result.number} | asked | given))
+            except TacitError as error:
+                refusal = str(error)
+            except AttributeError:  # an argument is a function of another kind of problem
+                continue
+    raise InvalidInput(refusal)
 
 
 def run_plan(
