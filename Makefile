@@ -20,7 +20,7 @@ PACKAGES := packages/tacit packages/tacit-models packages/tacit-experiments
 # Every package at its pinned version and hash, as wheels: nothing of others is built here.
 PINNED := --quiet --require-hashes --only-binary :all:
 
-.PHONY: setup lock pins check test test-numpy test-all test-alone test-sdk test-spark test-torch demo bench bench-peers mutants errata faults attacks hostile docs wheel clean
+.PHONY: setup lock pins check test test-numpy test-all test-alone test-sdk test-spark test-torch demo bench bench-peers papers reproduce mutants errata faults attacks hostile docs wheel clean
 
 setup: $(READY)
 
@@ -119,6 +119,15 @@ $(TORCH)/.ready: $(SOURCES) requirements.lock | $(UV)
 # Private training of PyTorch models, on the CPU.
 test-torch: $(TORCH)/.ready
 	$(TORCH)/bin/pytest -q tests/models/torch
+
+# Pages of the five papers, from runs: docs/papers/NAME.md, NAME.json and pictures.
+papers: $(READY)
+	$(BIN)/python -m scripts.docs.papers
+	$(BIN)/python -m scripts.docs.five_papers
+
+# Tables and rates of the papers beside those that are measured here; pictures go to build/reproduced.
+reproduce: $(READY)
+	for program in scripts/reproduce/*.py; do $(BIN)/python $$program || exit 1; done
 
 demo: $(READY)
 	$(BIN)/tacit demo

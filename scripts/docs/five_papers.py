@@ -7,17 +7,19 @@ says what each algorithm sees of a round.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 
 import tacit
-from tacit.algorithms import CTRL, L2P, BanditFW, HedgeOnSums, LimitedUpdates
+from tacit.algorithms import CTRL, L2P, BanditFW, HedgeOnSums, LimitedUpdates, ObjectivePerturbation, OnlineToBatch
 from tacit.algorithms.bandit import Rounds
-from tacit.domains import Simplex
+from tacit.domains import Ball, Simplex
 from tacit.environments import BernoulliGap
 from tacit.losses import LinearLoss
 from tacit.noise.randomness import Randomness
@@ -94,3 +96,84 @@ LINES = (
     ("CTRL, paper 1: gradients, rarely switches", points),
     ("BanditFW, paper 3: one number a round", bandit),
 )
+
+RECORDS = 20_000
+DIMENSION = 10
+MODEL_RUNS = 10
+LOOKS = {
+    "light": {"paper": "#ffffff", "ink": "#1f2328", "faint": "#8c959f"},
+    "dark": {"paper": "#0d1117", "ink": "#e6edf3", "faint": "#656d76"},
+}
+COLOURS = ("#0b7a57", "#2f81f7", "#b3301c", "#d29922", "#8957e5", "#8c959f")
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
+
+
+def regret_of(costs: FloatArray, losses: FloatArray) -> FloatArray:
+    """Return regret against the option that is the best over the whole stream."""
+    best = losses[:, int(losses.sum(axis=0).argmin())]
+    return np.cumsum(costs - best)
+
+
+def risks() -> list[tuple[str, Any]]:
+    """Return simulations of models from records: online-to-batch, and what others do with the same records."""
+    stream = tacit.environments.LogisticRecords(DIMENSION, RECORDS, 3.0)
+    problem = tacit.Stochastic(domain=Ball(DIMENSION, 4.0), loss=stream.loss, horizon=RECORDS)
+    named = (
+        ("OnlineToBatch, paper 5: records as they come", OnlineToBatch),
+        ("ObjectivePerturbation, ours: all records, one model", ObjectivePerturbation),
+    )
+    found = []
+    for label, algorithm in named:
+        plan = algorithm.calibrate(problem, **TARGET)
+        found.append((label, tacit.simulate(plan, stream, runs=MODEL_RUNS, seed=SEED, progress=False)))
+    return found
+
+
+def draw(look: dict[str, str], lines: list[tuple[str, FloatArray]], models: list[tuple[str, Any]], file: Path) -> None:
+    """Draw both panels in the colours of a page."""
+    style = {
+        "text.color": look["ink"], "axes.labelcolor": look["ink"], "xtick.color": look["ink"],
+        "ytick.color": look["ink"], "axes.edgecolor": look["faint"], "font.size": 9,
+    }  # fmt: skip
+    with plt.rc_context(style):
+        figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.9), dpi=130, facecolor=look["paper"])
+        figure.subplots_adjust(left=0.075, right=0.985, top=0.92, bottom=0.36, wspace=0.2)
+        marks = np.unique(np.geomspace(10, ROUNDS, 400).astype(int))
+        for (label, regret), colour in zip(lines, COLOURS, strict=True):
+            left.plot(marks, np.maximum(regret[marks - 1], 0.1), color=colour, linewidth=1.7, label=label)
+        for (label, simulation), colour in zip(models, COLOURS, strict=False):
+            once = {"marker": "o"} if len(simulation.rounds) == 1 else {}
+            right.plot(simulation.rounds, simulation.mean, color=colour, linewidth=1.7, label=label, **once)
+        left.set_title("Regret, one run each", loc="left", fontsize=10)
+        right.set_title(f"Excess risk of a model, mean of {MODEL_RUNS} runs", loc="left", fontsize=10)
+        left.set_xlabel("round")
+        right.set_xlabel("records read")
+        for axes in (left, right):
+            axes.set_facecolor(look["paper"])
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.legend(
+                frameon=False, fontsize=8.2, loc="upper left", bbox_to_anchor=(-0.02, -0.2), labelcolor=look["ink"]
+            )
+        figure.savefig(file, facecolor=look["paper"])
+        plt.close(figure)
+
+
+def main() -> None:
+    """Draw the picture twice."""
+    losses = losses_of_stream()
+    lines = [(label, regret_of(costs(losses), losses)) for label, costs in LINES]
+    uniform = losses.mean(axis=1)
+    lines.append(("uniform: looks at nothing", regret_of(uniform, losses)))
+    models = risks()
+    for name, look in LOOKS.items():
+        draw(look, lines, models, IMAGES / f"five-papers-{name}.png")
+    for label, regret in lines:
+        print(f"{regret[-1]:10,.0f}  {label}")
+    for label, simulation in models:
+        print(f"{simulation.mean[-1]:10.4f}  {label}")
+
+
+if __name__ == "__main__":
+    main()

@@ -26,7 +26,7 @@ from tacit.domains import Ball
 )
 def test_ctrl_has_the_parameters_of_theorems_8_and_11(rounds, dimension, loss, constants, linear):
     problem = tacit.Convex(domain=Ball(dimension), loss=loss, horizon=rounds)
-    plan = CTRL.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="paper")
+    plan = CTRL.as_printed(problem, epsilon=1.0, delta=1e-6, result="Theorem 11" if linear else "Theorem 8")
     setting = ctrl.Setting(rounds, dimension, **constants)
     eta, sigma = ctrl.printed_parameters(setting, linear)
     assert plan.eta == pytest.approx(eta, rel=1e-12)
