@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "papers"
 EPSILON = 1.0
 DELTA = 1e-6
-LARGER = 4
+LARGER = 2
 """A second run has so many times the rounds, and fewer runs."""
-FEWER_RUNS = 5
+FEWER_RUNS = 3
 
 
 def main(names: list[str]) -> int:

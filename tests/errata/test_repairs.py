@@ -9,7 +9,6 @@ import tacit
 from errata import bandit, ctrl, l2p, tracking
 from tacit.accounting.guarantee import REPLACE
 from tacit.algorithms import CTRL, L2P, BanditFW, LazyExperts, RestartOnShift, ScheduledExperts
-from tacit.algorithms.bandit.bandit_fw import paper_scale
 from tacit.algorithms.convex.ctrl.certificate import Facts
 from tacit.auditing.certified_law import above_threshold, actions_only
 from tacit.auditing.script import transcript_law
@@ -102,8 +101,9 @@ def test_bandit_fw_has_the_noise_of_lemmas_5_1_and_5_4(n, rounds):
     problem = tacit.Bandit(domain=Ball(n, 0.5), horizon=rounds, value_range=(0.0, 1.0), lipschitz=1.0)
     pure = bandit.printed_laplace_scale(rounds, n, 1.0, 1.0)
     gaussian = bandit.printed_gaussian_scale(rounds, n, 1.0, 1.0, 1e-6)
-    assert paper_scale(problem, rounds, 1.0, 0.0) == pytest.approx(pure, rel=1e-12)
-    assert paper_scale(problem, rounds, 1.0, 1e-6) == pytest.approx(gaussian, rel=1e-12)
+    for result, delta, scale in (("Lemma 5.2", 0.0, pure), ("Lemma 5.5", 1e-6, gaussian)):
+        plan = BanditFW.as_printed(problem, epsilon=1.0, delta=delta, result=result)
+        assert plan.printed.values["scale"] == pytest.approx(scale, rel=1e-12)
 
 
 def test_wild_values_move_no_point_of_bandit_fw():
