@@ -234,6 +234,31 @@ def test_rivals_publish_one_release(tmp_path):
         assert len(store.ledger("people").entries) == 1
 
 
+def test_the_witness_keeps_the_first_release_of_a_look(tmp_path):
+    with Store(tmp_path / "decisions.db") as store:
+        registry = Registry(store)
+        record = registry.begin(ONCE)
+        first, second = ({"sums": [str(number)]} for number in (1, 2))
+        assert registry.release(record, 1, first) == first
+        assert Registry(store).release(record, 1, second) == first
+        assert Registry(store).released(record) == {1: first}
+
+
+def test_other_rows_would_have_independent_noise(tmp_path):
+    """One person more in a restored copy: the difference of two releases would else be that person."""
+    promise = Promise.of(ONCE)
+    rows = [PersonsFile(persons(tmp_path, count), ONCE).sums() for count in (500, 501)]
+    exact = [sums.weighted(ONCE.layout, promise.looks[0]) for sums in rows]
+    key = Registry(Store(tmp_path / "decisions.db")).key
+    noise = []
+    for sums, weighted in zip(rows, exact, strict=True):
+        released = analysis.make_release(ONCE, promise, 1, sums, key, "00" * 16, "contract")["sums"]
+        noise.append([int(noisy) - true for noisy, true in zip(released, weighted, strict=True)])
+    assert not set(noise[0]) & set(noise[1])
+    again = analysis.make_release(ONCE, promise, 1, rows[0], key, "00" * 16, "contract")["sums"]
+    assert [int(noisy) - true for noisy, true in zip(again, exact[0], strict=True)] == noise[0]
+
+
 def _lose(tmp_path, *names):
     for name in names:
         for file in tmp_path.glob(f"decisions.db{name}"):

@@ -40,6 +40,14 @@ def test_the_second_accountant_agrees(design):
     assert tacit.verify(contract | {"epsilon": contract["epsilon"] * 1.1}).answer == "no"
 
 
+def refusal(contract):
+    """The answer of the second accountant, or that the contract has no form of one."""
+    try:
+        return tacit.verify(contract).answer
+    except InvalidInput:
+        return "malformed"
+
+
 def altered(contract, path, value):
     made = json.loads(json.dumps(contract))
     part = made
@@ -92,10 +100,7 @@ def altered(contract, path, value):
 )
 def test_no_number_and_no_word_of_a_contract_is_altered_unnoticed(path, value):
     contract = written(DESIGNS["all"])
-    try:
-        assert tacit.verify(altered(contract, path, value)).answer == "no"
-    except InvalidInput as error:
-        assert "contract" in str(error)
+    assert refusal(altered(contract, path, value)) in ("no", "malformed")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import numpy as np
 
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.randomness import Randomness
+from tacit_experiments.ab_tests import inference
 from tacit_experiments.ab_tests.design import ABTest
-from tacit_experiments.ab_tests.inference import ALPHA, alpha_of, compare, critical, estimate
+from tacit_experiments.ab_tests.inference import ALPHA, alpha_of, compare, estimate
 from tacit_experiments.ab_tests.metrics import Conversion, Ratio, Sum
 from tacit_experiments.ab_tests.promise import Promise
 from tacit_experiments.ab_tests.release import Block, read_release
@@ -187,7 +188,7 @@ def _read(design, promise, released, *, is_noisy):
         for metric in METRICS:
             estimates = estimate(design, metric, block)
             found[metric.name] = tuple(
-                compare(estimates, 0, critical(alpha, level)) for alpha in (ALPHA, alpha_of(design, metric))
+                compare(estimates, 0, inference.critical(alpha, level)) for alpha in (ALPHA, alpha_of(design, metric))
             )
         looks.append(found)
     return looks

@@ -176,14 +176,18 @@ def metric_from_words(words: str) -> Metric:
     if equals and kind == "ratio" and len(parts) == 2:
         return Ratio(name, parts[0], parts[1])
     if equals and kind == "sum" and len(parts) == 1:
-        try:
-            return Sum(name, float(parts[0]))
-        except ValueError:
-            raise InvalidInput(f"The largest value of the metric {name!r} must be a number.") from None
+        return Sum(name, _number(name, parts[0]))
     raise InvalidInput(
         "A metric is written as bought=conversion, revenue=sum:200 (the largest value that counts) or "
         f"basket=ratio:revenue:orders. Got {words!r} instead."
     )
+
+
+def _number(name: str, words: str) -> float:
+    try:
+        return float(words)
+    except ValueError:
+        raise InvalidInput(f"The largest value of the metric {name!r} must be a number.") from None
 
 
 def _stated(metric: Any) -> dict[str, Any]:

@@ -201,14 +201,16 @@ class _World:
         sampling: the variance of the difference, times the number of persons in the default arm.
         noise: the variance of the noise of the difference at each look, times the square of that number.
         deviations: how many deviations each look asks for.
-        fewest: persons in the default arm below which an arm is not known at the last look.
+        persons_noise: the variance of the noise in an arm's number of persons at each look.
+        relative: persons of the arm for each person of the default.
     """
 
     difference: float
     sampling: float
     noise: tuple[float, ...]
     deviations: tuple[float, ...]
-    fewest: float
+    persons_noise: tuple[float, ...]
+    relative: float
 
     @staticmethod
     def of(design: ABTest, promise: Promise, lift: float) -> _World:
@@ -221,13 +223,13 @@ class _World:
         if not 0 < there[0] < 1 and isinstance(metric, Conversion):
             raise InvalidInput("The 'lift' must leave the expected rate of the primary metric between 0 and 1.")
         noises = _noises(design, promise, metric)
-        known = max(sqrt(_persons_noise(design, promise, design.looks)) * DEVIATIONS, 1.0)
         return _World(
             difference=abs(there[0] - here[0]),
             sampling=here[1] + there[1] / relative,
             noise=tuple(at(here[0]) + at(there[0]) / relative**2 for at in noises),
             deviations=tuple(critical(alpha_of(design, metric), level) for level in levels(design.looks)),
-            fewest=known / min(1.0, relative),
+            persons_noise=tuple(float(_noise_of(design, promise, look)[0, 0]) for look in range(1, design.looks + 1)),
+            relative=relative,
         )
 
     def classical(self, power: float) -> float:
@@ -238,7 +240,8 @@ class _World:
     def sequential(self, power: float) -> float:
         """Return the persons of a classical test with as many looks."""
         looks = len(self.noise)
-        classical = replace(self, noise=(0.0,) * looks, deviations=spending_boundary(looks, ALPHA), fewest=1.0)
+        none = (0.0,) * looks
+        classical = replace(self, noise=none, deviations=spending_boundary(looks, ALPHA), persons_noise=none)
         return classical.persons(power)
 
     def found(self, persons: float) -> tuple[float, ...]:
@@ -251,17 +254,19 @@ class _World:
         unit = self.sampling / persons
         behind = [sqrt(each / unit) for each in noise]
         bounds = [c * sqrt(time + extra**2) for c, time, extra in zip(self.deviations, times, behind, strict=True)]
-        return crossing_chances(times, shift, bounds, behind)
+        known = [
+            _chance_known(persons * time, noise) * _chance_known(persons * self.relative * time, noise)
+            for time, noise in zip(times, self.persons_noise, strict=True)
+        ]
+        return crossing_chances(times, shift, bounds, behind, known)
 
     def power(self, persons: float) -> float:
         """Return the chance that some look finds the difference."""
-        return sum(self.found(persons)) if persons >= self.fewest else 0.0
+        return sum(self.found(persons))
 
     def persons(self, power: float) -> float:
         """Return the fewest persons with this power."""
-        low = max(self.fewest, self.classical(power) / 4)
-        if self.power(low) >= power:
-            return low
+        low = self.classical(power) / 4
         high = 2 * low
         while self.power(high) < power:
             low, high = high, 2 * high
@@ -280,7 +285,11 @@ class _World:
 
 
 def crossing_chances(
-    times: Sequence[float], shift: float, bounds: Sequence[float], behind: Sequence[float]
+    times: Sequence[float],
+    shift: float,
+    bounds: Sequence[float],
+    behind: Sequence[float],
+    known: Sequence[float],
 ) -> tuple[float, ...]:
     """Compute for each look the chance that it is the first one outside of its bounds.
 
@@ -291,15 +300,17 @@ def crossing_chances(
         shift: the drift.
         bounds: a look is outside beyond this, on either side.
         behind: the standard deviation of the noise at each look.
+        known: the chance that a look may speak at all.
     """
     chances = []
     weights = np.ones(1)  # the chance to be at each point and not to have crossed
-    for number, (time, bound, noise) in enumerate(zip(times, bounds, behind, strict=True)):
+    for number, (time, bound, noise, part) in enumerate(zip(times, bounds, behind, known, strict=True)):
         points, step, kernel = _transition(times[number - 1] if number else 0.0, time)
         points = points + time * shift
         arriving = kernel @ weights
         blurred = sqrt(noise**2 + step**2 / 12)  # of a point's cell: a sharp bound lies inside of one
-        inside = ndtr((bound - points) / blurred) - ndtr((-bound - points) / blurred)
+        outside = ndtr((points - bound) / blurred) + ndtr((-bound - points) / blurred)
+        inside = 1 - part * outside
         chances.append(float(arriving @ (1 - inside)))
         weights = arriving * inside
     return tuple(chances)
@@ -327,7 +338,7 @@ def spending_boundary(looks: int, alpha: float) -> tuple[float, ...]:
 
         def spent(bound: float, upto: int = number + 1) -> float:
             bounds = [c * sqrt(at) for c, at in zip((*found, bound), times, strict=False)]
-            return sum(crossing_chances(times[:upto], 0.0, bounds, [0.0] * upto))
+            return sum(crossing_chances(times[:upto], 0.0, bounds, [0.0] * upto, [1.0] * upto))
 
         low, high = 0.0, 12.0
         for _ in range(40):
@@ -385,8 +396,10 @@ def _noise_of(design: ABTest, promise: Promise, look: int) -> FloatArray:
     return read_release(design, promise, look, empty).total.noise
 
 
-def _persons_noise(design: ABTest, promise: Promise, look: int) -> float:
-    return float(_noise_of(design, promise, look)[0, 0])
+def _chance_known(persons: float, noise: float) -> float:
+    """Return the chance that so many persons of an arm stand out from the noise in their number."""
+    spread = sqrt(noise + persons / 2)  # half of them, roughly, by the coins of the arms
+    return float(ndtr((persons - max(1.0, DEVIATIONS * sqrt(noise))) / spread))
 
 
 def _lift_found(power_of: Callable[[float], float], start: float, power: float) -> float:
