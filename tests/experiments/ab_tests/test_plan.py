@@ -15,7 +15,7 @@ from tacit_experiments.ab_tests.plan import SECONDARY, crossing_chances, plan_te
 from tacit_experiments.ab_tests.weights import levels
 
 # Base, lift, classical persons an arm; length over classical at epsilon 3, 1, .3 with one and with four metrics, as
-# the prototype of the design found it.
+# another program computed it.
 TABLE = [
     (0.01, 0.02, 3_923_647, (1.030, 1.030, 1.033), (1.030, 1.030, 1.035)),
     (0.01, 0.05, 637_007, (1.030, 1.032, 1.052), (1.030, 1.033, 1.071)),
@@ -29,7 +29,7 @@ TABLE = [
     (0.03, 0.20, 13_911, (1.033, 1.065, 1.360), (1.038, 1.113, 1.629)),
     (0.20, 0.20, 1_680, (1.034, 1.068, 1.373), (1.053, 1.230, 2.153)),
     (0.50, 0.10, 1_562, (1.031, 1.039, 1.147), (1.049, 1.202, 2.036)),
-    # In the last row the prototype left out that an arm must stand out from the noise in its number of persons, which
+    # In the last row that program left out that an arm must stand out from the noise in its number of persons, which
     # is large where the rate is 50%: by person, its lengths have a power of .74 and .65 there.
     (0.50, 0.20, 385, (1.035, None, None), (1.126, 1.589, 3.473)),
 ]

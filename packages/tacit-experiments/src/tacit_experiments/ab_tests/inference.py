@@ -8,7 +8,7 @@ plug-in variances fail in small samples. A lift x of an arm at a look is in the 
 
 (Fieller), c = Phi^-1(1 - alpha level/2). The levels of all looks add up to 1, so that all intervals
 of an arm are right together with probability 1 - alpha, however persons return and effects change
-(docs/algorithms/tests.md, Theorem 6). Functions work on the last axes, so that many runs fit in one
+(docs/algorithms/tests.md, Theorem 4). Functions work on the last axes, so that many runs fit in one
 array.
 """
 

@@ -3,7 +3,7 @@
 All inputs are public guesses, and nothing is charged. At look j of J an arm has the share j/J of
 its persons. Estimates of later looks contain those of earlier ones, so sums of persons move like a
 Brownian motion that is looked at J times, each time behind noise of its own. A recursion over the
-looks gives the chance that some look says "better" (docs/algorithms/tests.md, Section 8).
+looks gives the chance that some look says "better" (docs/algorithms/tests.md, Power).
 """
 
 from __future__ import annotations
