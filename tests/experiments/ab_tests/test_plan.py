@@ -160,7 +160,14 @@ def test_days_are_whole_weeks_and_say_which_lift_they_find():
 
 def test_the_lines_that_a_team_reads():
     text = str(planned(0.03, 0.05, 4))
-    for words in ("207,935 persons an arm", "20.8 days", "28 days", "7, 14, 21, 29", "4.4%", "bought: +- 6.7 persons"):
+    for words in (
+        "207,935 persons an arm",
+        "20.8 days",
+        "28 days",
+        "7, 14, 21, 29",
+        "4.4%",
+        "bought: +- 6.72 in the sum of an arm",
+    ):
         assert words in text
     record = planned(0.03, 0.05, 4).to_dict()
     assert record["persons_an_arm"]["classical"] == 207_935

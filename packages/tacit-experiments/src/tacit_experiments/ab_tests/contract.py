@@ -95,7 +95,7 @@ def contract_text(design: ABTest, promise: Promise) -> str:
         f"a coin has 50. Told two stories of how the person behaved, one of them true: at most "
         f"{_hundredths(promise.stories_mu)}. (In formulas: Gaussian differential privacy with mu = "
         f"{rounded_up(promise.mu)}; epsilon = {epsilon} at delta = {promise.delta:g}.)",
-        "How it is kept": f"A person counts once, in one arm{groups}, with at most {limits}. The program enforces this "
+        "How it is kept": f"A person counts once, in one arm{groups}: {limits}. The program enforces this "
         "for every row. Noise is added to every sum, exactly, and once per look. At the last look its standard "
         f"deviation is {rounded_up(persons_deviation(design, promise), 3)} in the number of persons.",
         "One charge for everything": f"{' and '.join(counted)} are one release. Nothing can be added after the "
@@ -124,7 +124,7 @@ def _metric(measure: Measure) -> dict[str, Any]:
 
 
 def _limit(measure: Measure) -> str:
-    return f"once {measure.name}" if measure.binary else f"{measure.high:g} of {measure.name}"
+    return f"{measure.name} at most {'once' if measure.binary else format(measure.high, 'g')}"
 
 
 def _hundredths(mu: float) -> str:

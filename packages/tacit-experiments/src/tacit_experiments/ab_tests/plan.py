@@ -46,7 +46,8 @@ class Cost:
 
     Attributes:
         metric: its name.
-        noise: the standard deviation of the noise of its sum less the mean of its arm, at the last look, in persons.
+        noise: the standard deviation of the noise in its sum at the last look, beside that in the number of persons
+            times its mean, in its own units (of a conversion: persons; of a ratio: those of the metric above the line).
         length: how many persons an arm the test needs, over what it needs without this metric (1: nothing).
     """
 
@@ -117,7 +118,7 @@ class ABTestPlan:
             "lift_found_in_days": self.lift_in_days,
             "in_reach": self.in_reach,
             "costs": [
-                {"metric": cost.metric, "noise_in_persons": cost.noise, "length_over_without": cost.length}
+                {"metric": cost.metric, "noise_of_sum": cost.noise, "length_over_without": cost.length}
                 for cost in self.costs
             ],
         }
@@ -131,9 +132,10 @@ class ABTestPlan:
             f"{name:{width}}{persons:>11,} persons an arm {self.days_of(persons):8.1f} days"
             for name, persons in zip(names, (self.classical, self.sequential, self.persons), strict=True)
         ]
-        lines[-1] += f", {self.used * self.days_of(self.persons):.1f} on average if the lift is real"
+        if looks > 1:
+            lines[-1] += f", {self.used * self.days_of(self.persons):.1f} on average if the lift is real"
         when = ", ".join(f"{day:g}" for day in self.look_days)
-        lines.append(f"  -> {self.days} days (whole weeks), looks on days {when} (window {WINDOW:g} h)")
+        lines.append(f"  -> {self.days} days (whole weeks), looks on day {when} (window {WINDOW:g} h)")
         lines.append(f"in {self.days} days found with probability {self.power:g}: a lift of {self.lift_in_days:.1%}")
         if not self.in_reach:
             lines.append(
@@ -143,7 +145,7 @@ class ABTestPlan:
         lines.append("noise at the last look, and what each metric costs:")
         for cost in self.costs:
             more = "" if cost.length == 1 else f"; without it the test is {cost.length - 1:.1%} shorter"
-            lines.append(f"  {cost.metric}: +- {cost.noise:.1f} persons{more}")
+            lines.append(f"  {cost.metric}: +- {cost.noise:.3g} in the sum of an arm{more}")
         return "\n".join(lines)
 
 
@@ -240,6 +242,8 @@ class _World:
     def sequential(self, power: float) -> float:
         """Return the persons of a classical test with as many looks."""
         looks = len(self.noise)
+        if looks == 1:
+            return self.classical(power)
         none = (0.0,) * looks
         classical = replace(self, noise=none, deviations=spending_boundary(looks, ALPHA), persons_noise=none)
         return classical.persons(power)
@@ -427,7 +431,11 @@ def _cost(
     design: ABTest, promise: Promise, world: _World, metric: Metric, persons: float, power: float, lift: float
 ) -> Cost:
     value = _values(design, metric, lift)[0][0]
-    scale = design.measures[design.places(metric)[1]].mean if isinstance(metric, Ratio) else 1.0
+    if isinstance(metric, Ratio):
+        over, under = (design.measures[place] for place in design.places(metric))
+        scale = over.high * under.mean
+    else:
+        scale = metric.high
     noise = sqrt(_noises(design, promise, metric)[-1](value)) * scale
     needed = metric.name == design.primary or any(metric.name in (ratio.over, ratio.under) for ratio in design.ratios)
     if needed:
