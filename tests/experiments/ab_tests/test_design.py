@@ -27,6 +27,8 @@ METRICS = (Conversion("bought"), Sum("revenue", 100.0))
         ({"name": "a/b"}, "name"),
         ({"epsilon": 0.0}, "epsilon"),
         ({"epsilon": float("inf")}, "epsilon"),
+        ({"epsilon": 20.5}, "epsilon"),
+        ({"delta": 1e-21}, "delta"),
         ({"delta": 0.0}, "delta"),
         ({"delta": 1.0}, "delta"),
         ({"looks": 0}, "looks"),

@@ -140,7 +140,7 @@ def test_the_boundary_of_obrien_and_fleming():
 
 
 def test_one_look_without_noise_is_the_classical_test():
-    design = design_of((Conversion("bought", 0.03),), epsilon=50.0, looks=1)
+    design = design_of((Conversion("bought", 0.03),), epsilon=20.0, looks=1)
     plan = plan_test(design, 0.05, 20_000)
     assert plan.ratio == pytest.approx(1.0, abs=0.001)
     assert plan.sequential == pytest.approx(plan.classical, rel=1e-3)

@@ -87,6 +87,20 @@ def test_multipliers_are_the_largest_that_keep_epsilon(epsilon, looks):
         assert 0.999e-6 < delta <= 1e-6
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-20, 1e-12, 1e-3, 0.5])
+def test_epsilon_is_kept_at_every_delta_that_is_allowed(epsilon, delta):
+    promise = Promise.of(design_of(epsilon=epsilon, delta=delta, looks=2))
+    assert 0.97 * epsilon < promise.guarantee.epsilon() <= epsilon
+
+
+def test_a_search_that_is_wrong_is_corrected(monkeypatch):
+    """The longest shift as found is far too long: what is stated is computed from the multipliers, and shrinks."""
+    honest = promises._longest
+    monkeypatch.setattr(promises, "_longest", lambda *arguments: round(1.003 * honest(*arguments)))
+    assert 0.99 < Promise.of(design_of()).guarantee.epsilon() <= 1.0
+
+
 def test_the_next_larger_shift_breaks_epsilon():
     draws = 24
     length = promises._longest(draws, 1.0, 1e-6)

@@ -15,6 +15,8 @@ from tacit_experiments.ab_tests.metrics import Measure, Metric, Ratio, check_nam
 from tacit_experiments.ab_tests.vector import Layout
 
 MOST_ARMS, MOST_METRICS, MOST_CELLS, MOST_LOOKS = 64, 16, 64, 12
+MOST_EPSILON, LEAST_DELTA = 20.0, 1e-20
+"""Beyond, epsilon promises nothing, and errors of samplers, which grow as e^epsilon, are not small beside delta."""
 OTHER = "other"
 """The cell of persons who are in no declared one; it is always there, and the last."""
 PERSON, ARM = "person", "arm"
@@ -69,7 +71,8 @@ class ABTest:
         if self.default not in self.arms:
             raise invalid("ABTest", "default", "one of the arms", self.default)
         check_privacy("ABTest", self.epsilon, self.delta)
-        check_number("ABTest", "delta", self.delta, above=0.0, below=1.0)
+        check_number("ABTest", "epsilon", self.epsilon, above=0.0, below=MOST_EPSILON, closed_high=True)
+        check_number("ABTest", "delta", self.delta, above=LEAST_DELTA, below=1.0, closed_low=True)
         check_integer("ABTest", "looks", self.looks, at_least=1, at_most=MOST_LOOKS)
         self._check_shares()
         self._check_metrics()

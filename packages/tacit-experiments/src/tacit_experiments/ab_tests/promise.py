@@ -43,6 +43,7 @@ ASSUMED = (
 SMALLEST_MULTIPLIER = 4
 """Below it whole multipliers lose more than a fifth of what they should be."""
 STEPS = 80
+SHRINK = 1 - 2**-20
 ROOT_BITS = 40
 """Binary digits of a root behind the point; it is rounded up."""
 
@@ -130,6 +131,9 @@ class Promise:
             else:
                 high = middle
         made = scaled(low)
+        while made.curve.epsilon(delta) > epsilon:  # what is stated is computed again: it must not rest on the search
+            low *= SHRINK
+            made = scaled(low)
         if (
             min(multiplier for look in made.looks for block in look.blocks for multiplier in block)
             < SMALLEST_MULTIPLIER
