@@ -7,11 +7,20 @@ import pytest
 
 from experiments.ab_tests.counts import blocks
 from experiments.ab_tests.test_promise import design_of
-from tacit.errors import InvalidInput
+from tacit.accounting.ledger import Ledger
+from tacit.errors import InvalidInput, PrivacyError
 from tacit_experiments.ab_tests.design import ABTest
 from tacit_experiments.ab_tests.inference import alpha_of, compare, critical, estimate
 from tacit_experiments.ab_tests.metrics import Conversion, Ratio, Sum
-from tacit_experiments.ab_tests.plan import SECONDARY, crossing_chances, plan_test, spending_boundary
+from tacit_experiments.ab_tests.plan import (
+    SECONDARY,
+    _World,
+    crossing_chances,
+    epsilon_of_each,
+    plan_test,
+    spending_boundary,
+)
+from tacit_experiments.ab_tests.promise import Promise
 from tacit_experiments.ab_tests.weights import levels
 
 # Base, lift, classical persons an arm; length over classical at epsilon 3, 1, .3 with one and with four metrics, as
@@ -112,9 +121,6 @@ def test_power_of_falls_and_unequal_shares_and_three_arms():
 
 def test_noise_in_one_arm_only_is_too_little():
     """What the planner would say if it counted the noise of one arm: the control of the tests above."""
-    from tacit_experiments.ab_tests.plan import _World
-    from tacit_experiments.ab_tests.promise import Promise
-
     design = planned(0.2, 0.2, 4, 1.0).design
     world = _World.of(design, Promise.of(design), 0.2)
     less = replace(world, noise=tuple(noise / 2 for noise in world.noise))
@@ -154,6 +160,8 @@ def test_days_are_whole_weeks_and_say_which_lift_they_find():
     assert again.persons == pytest.approx(28 * 10_000, rel=2e-3)
     far = planned(0.01, 0.02)
     assert not far.in_reach
+    assert far.days > 56
+    assert planned(0.01, far.lift_in_days).days in (56, 63)
     assert "Not in reach" in str(far)
     assert planned(0.5, 0.5).days == 7
 
@@ -216,6 +224,18 @@ def test_bad_input_gets_one_sentence(arguments, words):
     given = {"lift": 0.1, "people_per_day": 1000.0, **arguments}
     with pytest.raises(InvalidInput, match=words):
         plan_test(design_of(), given.pop("lift"), given.pop("people_per_day"), **given)
+
+
+@pytest.mark.parametrize("tests", [1, 2, 10, 30])
+def test_tests_that_share_a_month_fit_its_ledger_and_no_further_one_does(tests):
+    guarantee = Promise.of(design_of(epsilon=epsilon_of_each(1.0, 1e-6, tests))).guarantee
+    ledger = Ledger(1.0, 1e-6)
+    for _ in range(tests):
+        ledger.record("test", guarantee)
+    with pytest.raises(PrivacyError, match="budget is 1"):
+        ledger.record("test", guarantee)
+    with pytest.raises(InvalidInput, match="tests"):
+        epsilon_of_each(1.0, 1e-6, 0)
 
 
 def test_more_privacy_more_looks_and_more_cells_take_longer():

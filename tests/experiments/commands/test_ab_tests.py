@@ -126,6 +126,11 @@ def test_a_plan_shows_lengths_and_costs(said):
     assert "classical, fixed" in text
     assert "207,935 persons an arm" in text
     assert "without it the test is" in text
+    many = said(*words, "--tests-a-month", "10")
+    assert many.startswith("10 tests a month on a ledger of epsilon = 1: epsilon = 0.291 for each")
+    assert json.loads(said(*words, "--tests-a-month", "10", "--json"))["design"]["epsilon"] == pytest.approx(
+        0.291, abs=1e-3
+    )
     found = json.loads(said(*words, "--looks", "2", "--json"))
     assert found["look_days"] == [14.0, 29.0]
     assert found["persons_an_arm"]["classical"] == 207_935
@@ -136,7 +141,7 @@ def test_a_plan_of_a_design(tmp_path, said, capsys):
     (tmp_path / "design.json").write_text(json.dumps(design))
     words = ("test", "plan", "--design", "design.json", "--lift", "0.1", "--people-per-day", "5000")
     assert "r: +-" in said(*words, "--epsilon", "1")
-    assert "root of k" in refused(capsys, *words)
+    assert "--tests-a-month" in refused(capsys, *words)
     assert "in the place of --design" in refused(capsys, *words, "--base", "0.1", "--epsilon", "1")
     assert "needs --base" in refused(capsys, "test", "plan", "--lift", "0.1", "--people-per-day", "5", "--epsilon", "1")
     few = ("test", "plan", "--base", "0.1", "--lift", "0.1", "--people-per-day", "5", "--epsilon", "1")

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from tacit.accounting.calibration import gaussian_epsilon, gaussian_mu
 from tacit.errors import InvalidInput
-from tacit.validation import FloatArray, check_number, check_positive
+from tacit.validation import FloatArray, check_integer, check_number, check_positive
 from tacit_experiments.ab_tests.design import ABTest
 from tacit_experiments.ab_tests.inference import ALPHA, DEVIATIONS, alpha_of, critical
 from tacit_experiments.ab_tests.metrics import Conversion, Measure, Metric, Ratio, Sum
@@ -71,7 +72,7 @@ class ABTestPlan:
         used: the mean share of the length until some look says better or worse, if the lift is real.
         days: the length, in whole weeks.
         look_days: the days of the looks.
-        lift_in_days: the lift that is found in `days` with the same power.
+        lift_in_days: the lift that is found in `days` (or in 56, if these are fewer) with the same power.
         costs: what each metric costs.
         in_reach: whether the test is at most 56 days long.
     """
@@ -136,7 +137,8 @@ class ABTestPlan:
             lines[-1] += f", {self.used * self.days_of(self.persons):.1f} on average if the lift is real"
         when = ", ".join(f"{day:g}" for day in self.look_days)
         lines.append(f"  -> {self.days} days (whole weeks), looks on day {when} (window {WINDOW:g} h)")
-        lines.append(f"in {self.days} days found with probability {self.power:g}: a lift of {self.lift_in_days:.1%}")
+        within = min(self.days, LONGEST)
+        lines.append(f"in {within} days found with probability {self.power:g}: a lift of {self.lift_in_days:.1%}")
         if not self.in_reach:
             lines.append(
                 f"Not in reach: {self.days} days are more than {LONGEST}. Take more people, a larger lift, or "
@@ -175,7 +177,7 @@ def plan_test(design: ABTest, lift: float, people_per_day: float, *, power: floa
     persons = world.persons(power)
     share = design.arm_shares[design.default_place]
     days = max(WEEK, WEEK * ceil(round(persons / share / people_per_day / WEEK, 9)))
-    within = share * people_per_day * days
+    within = share * people_per_day * min(days, LONGEST)
     looks = [days * number / design.looks for number in range(1, design.looks)]
     return ABTestPlan(
         design=design,
@@ -286,6 +288,18 @@ class _World:
         chances = self.found(persons)
         looks = len(chances)
         return 1 - sum(chance * (looks - number) / looks for number, chance in enumerate(chances, start=1))
+
+
+def epsilon_of_each(epsilon: float, delta: float, tests: int) -> float:
+    """Return the epsilon that each of so many tests may have on one monthly budget, if everybody is in all of them.
+
+    Squares of their mu add up, so that each has 1/sqrt(tests) of the budget's.
+
+    >>> [round(epsilon_of_each(1.0, 1e-6, tests), 2) for tests in (1, 2, 4, 10, 20, 30)]
+    [1.0, 0.69, 0.48, 0.29, 0.2, 0.16]
+    """
+    check_integer("epsilon_of_each", "tests", tests, at_least=1, at_most=10_000)
+    return gaussian_epsilon(gaussian_mu(epsilon, delta) / sqrt(tests), delta)
 
 
 def crossing_chances(

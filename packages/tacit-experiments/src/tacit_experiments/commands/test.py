@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ from tacit.errors import InvalidInput
 from tacit_experiments.ab_tests.analysis import analyse as analyse_file
 from tacit_experiments.ab_tests.design import ARM, PERSON, ABTest
 from tacit_experiments.ab_tests.metrics import Conversion, metric_from_words
-from tacit_experiments.ab_tests.plan import SECONDARY, plan_test
+from tacit_experiments.ab_tests.plan import SECONDARY, epsilon_of_each, plan_test
 from tacit_experiments.commands.service import Key, Remembered
 from tacit_experiments.store.store import Store
 
@@ -41,6 +42,9 @@ def plan(
     metrics: Annotated[
         int, typer.Option("--metrics", help="How many metrics, with --base: a rate of 20%, revenue, a rate of 10%.")
     ] = 1,
+    tests: Annotated[
+        int, typer.Option("--tests-a-month", help="How many tests share --epsilon in a month, each with everybody.")
+    ] = 1,
     power: Annotated[float, typer.Option("--power", help="The chance that a real lift is found.")] = 0.8,
     design: DesignFile = None,
 ) -> None:
@@ -59,6 +63,10 @@ def plan(
     elif base is not None or metrics != 1:
         raise InvalidInput("--base and --metrics stand in the place of --design: give one of them.")
     made = ABTest.from_dict(_privacy(given, epsilon, delta) | ({} if looks is None else {"looks": looks}))
+    if tests != 1:
+        each = epsilon_of_each(made.epsilon, made.delta, tests)
+        output.say(f"{tests} tests a month on a ledger of epsilon = {made.epsilon:g}: epsilon = {each:.3g} for each")
+        made = replace(made, epsilon=each)
     found = plan_test(made, lift, people, power=power)
     output.answer(str(found), found.to_dict())
 
@@ -151,8 +159,8 @@ def _privacy(given: dict[str, Any], epsilon: float | None, delta: float | None) 
         made["delta"] = delta
     if "epsilon" not in made:
         raise InvalidInput(
-            "A test needs --epsilon. If k tests a month reach the same people, epsilon 1 a month leaves each about "
-            "1 over the root of k: .69, .47, .29 for 2, 4, 10."
+            "A test needs --epsilon. If several tests a month reach the same people, `tacit test plan --tests-a-month` "
+            "says what each may have: of epsilon = 1 about .69, .48 and .29 for 2, 4 and 10 tests."
         )
     return made
 
