@@ -39,7 +39,7 @@ TABLE = [
     (0.20, 0.20, 1_680, (1.034, 1.068, 1.373), (1.053, 1.230, 2.153)),
     (0.50, 0.10, 1_562, (1.031, 1.039, 1.147), (1.049, 1.202, 2.036)),
     # In the last row that program left out that an arm must stand out from the noise in its number of persons, which
-    # is large where the rate is 50%: by person, its lengths have a power of .74 and .65 there.
+    # is large where the rate is 50%: by person, its lengths have a power of .79 and .36 there.
     (0.50, 0.20, 385, (1.035, None, None), (1.126, 1.589, 3.473)),
 ]
 
