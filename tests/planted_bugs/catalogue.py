@@ -89,7 +89,7 @@ PARTS = (
     "sums", "experts", "tracking", "convex", "densities", "accounting", "life_of_noise", "errors", "arms", "delays",
     "losses", "measures", "fleet", "beside_models", "stores", "on_sums", "services", "contexts", "policies",
     "experiments", "descent", "printed_bandit", "printed_tracking", "printed_papers", "printed_l2p",
-    "printed_online_to_batch", "printed_ctrl",
+    "printed_online_to_batch", "printed_ctrl", "ab_tests",
 )  # fmt: skip
 
 

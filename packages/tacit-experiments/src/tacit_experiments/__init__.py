@@ -8,6 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tacit_experiments.ab_tests.analysis import analyse
+    from tacit_experiments.ab_tests.design import ABTest
+    from tacit_experiments.ab_tests.metrics import Conversion, Ratio, Sum
+    from tacit_experiments.ab_tests.plan import plan_test
     from tacit_experiments.client import Client
     from tacit_experiments.design import Design
     from tacit_experiments.experiments import Experiments
@@ -16,17 +20,37 @@ if TYPE_CHECKING:
     from tacit_experiments.store.store import Store
 
 _HOMES = {
+    "ABTest": "ab_tests.design",
     "Client": "client",
+    "Conversion": "ab_tests.metrics",
     "Design": "design",
     "Experiments": "experiments",
     "Live": "store.live",
+    "Ratio": "ab_tests.metrics",
     "Store": "store.store",
+    "Sum": "ab_tests.metrics",
+    "analyse": "ab_tests.analysis",
     "assign": "policy",
+    "plan_test": "ab_tests.plan",
     "pseudonym": "policy",
 }
 """The module of each public name."""
 
-__all__ = ["Client", "Design", "Experiments", "Live", "Store", "assign", "pseudonym"]
+__all__ = [
+    "ABTest",
+    "Client",
+    "Conversion",
+    "Design",
+    "Experiments",
+    "Live",
+    "Ratio",
+    "Store",
+    "Sum",
+    "analyse",
+    "assign",
+    "plan_test",
+    "pseudonym",
+]
 
 
 if not TYPE_CHECKING:  # a type checker shall see the imports above, not that any name might exist

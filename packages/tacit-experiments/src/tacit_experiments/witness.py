@@ -43,7 +43,7 @@ class Witness:
         for entry in self._entries():
             if RESTORED in entry:
                 found.clear()
-            else:
+            elif "salt" in entry:
                 found[entry["salt"]] = entry["digest"]
         return found
 
@@ -65,6 +65,28 @@ class Witness:
                     return bool(entry["digest"] == digest)
             self._append(handle.fileno(), {"salt": salt, "digest": digest, "spent": spent})
             return True
+
+    def looks(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """Read what stands here of each look of a test: its release, and what was charged for the test."""
+        return {(entry["test"], entry["look"]): entry for entry in self._entries() if "test" in entry}
+
+    def add_look(self, salt: str, look: int, release: dict[str, Any], charged: dict[str, Any]) -> dict[str, Any]:
+        """Write down the release of a look, if there is none; return the release that stands here.
+
+        Args:
+            salt: the nonce of the test.
+            look: which look.
+            release: what is to be published.
+            charged: what a copy of the store that does not know the test needs to charge for it.
+        """
+        with self._open() as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            known = self.looks().get((salt, look))
+            if known is None:
+                known = {"test": salt, "look": look, "release": release, "charged": charged}
+                self._append(handle.fileno(), known)
+            found: dict[str, Any] = known["release"]
+            return found
 
     def restored(self, when: str) -> None:
         """Write down that the databases were restored: what stands before belongs to versions that may be lost."""

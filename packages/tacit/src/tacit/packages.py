@@ -10,7 +10,7 @@ from types import ModuleType
 OWN_PACKAGES = ("tacit", "tacit_models", "tacit_experiments")
 """Packages whose classes are this project's own; what any other package defines is a user's."""
 
-COMMANDS = dict.fromkeys(("demo", "experiments", "serve", "store", "tick", "token"), "tacit-experiments")
+COMMANDS = dict.fromkeys(("demo", "experiments", "serve", "store", "test", "tick", "token"), "tacit-experiments")
 """The commands of `tacit` that another package brings, and that package."""
 
 MOVED = {

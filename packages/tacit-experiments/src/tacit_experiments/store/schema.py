@@ -157,6 +157,15 @@ MIGRATIONS: tuple[tuple[str | Callable[[Transaction], None], ...], ...] = (
         # Which versions are open is asked at every tick, and for replies to versions that nobody knows.
         "CREATE INDEX tacit_open_versions ON tacit_versions (state, close_at)",
     ),
+    (
+        # Tests of arms: everything here is public. The contract has the multipliers, which no later version changes.
+        """CREATE TABLE tacit_tests (
+            salt TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, design TEXT NOT NULL, contract TEXT NOT NULL,
+            period TEXT NOT NULL)""",
+        # No time of its own: how long a look took tells how many rows there are.
+        """CREATE TABLE tacit_test_releases (
+            salt TEXT NOT NULL, look BIGINT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (salt, look))""",
+    ),
 )
 
 

@@ -35,7 +35,7 @@ _ASSUMED = [
     "acts, such as killing an arm, are not decided from raw replies",
     "replies are not lost because of what other persons sent",
 ]
-_RANDOMNESS = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
+RANDOMNESS = "computational: AES-128-CTR keyed by BLAKE2b of each batch under a sealed key, if both are pseudorandom"
 # Relative: the last digits of a float, and what a contract may round up.
 _ROUNDED, _COARSER, _LEAST = mp.mpf("1e-11"), mp.mpf("0.02"), mp.mpf("1e-6")
 
@@ -54,14 +54,14 @@ def check_experiment(content: dict[str, Any]) -> float:
         raise Differs("the limit of versions of this contract is not enforced.")
     if facts.text("randomness").startswith("replayable"):
         raise Differs("the noise can be replayed by whoever knows the seed.")
-    if facts.text("randomness") != _RANDOMNESS:
-        raise Differs(f"the 'randomness' of this contract must be {_RANDOMNESS!r}.")
+    if facts.text("randomness") != RANDOMNESS:
+        raise Differs(f"the 'randomness' of this contract must be {RANDOMNESS!r}.")
     leak = _leak(facts)
-    found = _check_point(leak, facts.number("delta"), facts.number("epsilon"))
+    found = check_point(leak, facts.number("delta"), facts.number("epsilon"))
     for point in curve_points(facts):
         at = point.number("delta")
         if point.has("epsilon"):
-            _check_point(leak, at, point.number("epsilon"))
+            check_point(leak, at, point.number("epsilon"))
         elif leak.epsilon(mp.mpf(at), mp.mpf(found)) < mp.inf:
             raise Differs(f"the 'curve' of this contract states no epsilon at delta={at:g}, and there is one.")
     return found
@@ -82,7 +82,8 @@ def _leak(facts: Facts) -> Leak:
     return GaussianLeak(mp.sqrt(versions) * units / mp.sqrt(SIGMA_SQUARED), distance, extra, exponent)
 
 
-def _check_point(leak: Leak, delta: float, stated: float) -> float:
+def check_point(leak: Leak, delta: float, stated: float) -> float:
+    """Check one epsilon: no less follows, and not much more is stated; return the recomputed one."""
     found = leak.epsilon(mp.mpf(delta), mp.mpf(stated))
     at = at_delta(delta)
     if leak.delta(mp.mpf(stated) * (1 + _ROUNDED)) > mp.mpf(delta):

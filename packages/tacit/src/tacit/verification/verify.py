@@ -14,7 +14,7 @@ from typing import Any
 import mpmath as mp
 
 from tacit.errors import InvalidInput
-from tacit.verification import experiments
+from tacit.verification import ab_tests, experiments
 from tacit.verification.algorithms import ACCOUNTANTS
 from tacit.verification.facts import Facts, NotVerifiable, contradiction, epochs
 from tacit.verification.leaks import DIGITS, GaussianLeak, Leak, PureLeak, Real, grouped
@@ -82,7 +82,9 @@ def verify(contract: str | dict[str, Any]) -> Verdict:
         contract: the JSON of `tacit.contract`, as text or as a dictionary.
     """
     content = _content(contract)
-    checked = _verify_experiment if content.get("format") == experiments.FORMAT else _verify_plan
+    others = {experiments.FORMAT: _verify_experiment, ab_tests.FORMAT: _verify_test}
+    form = content.get("format")
+    checked = others.get(form, _verify_plan) if isinstance(form, str) else _verify_plan
     with mp.workdps(DIGITS):
         try:
             return checked(content)
@@ -237,11 +239,19 @@ def _leak(facts: Facts) -> Leak:
 
 
 def _verify_experiment(content: dict[str, Any]) -> Verdict:
-    found = experiments.check_experiment(content)
+    return _kept(content, experiments.check_experiment(content), experiments.STATED)
+
+
+def _verify_test(content: dict[str, Any]) -> Verdict:
+    return _kept(content, ab_tests.check_test(content), ab_tests.STATED)
+
+
+def _kept(content: dict[str, Any], found: float, stated: tuple[str, ...]) -> Verdict:
+    """Say yes to a contract of persons whose epsilon was recomputed."""
     promise = f"epsilon={content['epsilon']:.6g} {at_delta(content['delta'])}"
     trust = f" Assumed: {'; '.join(content['assumed'])}." if content["assumed"] else ""
     sentence = f"{promise} follows for every {content['unit']}; recomputed: {found:.6g}.{trust}"
-    return Verdict(YES, sentence, found, experiments.STATED)
+    return Verdict(YES, sentence, found, stated)
 
 
 def _content(contract: str | dict[str, Any]) -> dict[str, Any]:
