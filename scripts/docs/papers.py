@@ -1,7 +1,7 @@
 """Make the pages of the five papers: docs/papers/NAME.md from a run, its numbers as JSON beside it, its pictures.
 
-`make papers`, or `python scripts/docs/papers.py [NAME ...]`. A page holds the digest of the sources that its numbers
-come from; `python scripts/docs/papers.py --check` fails if one of them has changed since.
+`make papers`, or `python scripts/docs/papers.py [NAME ...]`. With `--text` pages are written again from the numbers
+that are kept. A page holds the digest of the sources that its numbers come from: `--check` fails if one has changed.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ import hashlib
 import inspect
 import json
 import sys
+from dataclasses import dataclass, fields
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import tacit
 from tacit import papers
 from tacit.algorithms.bandit.printed_tree import PrintedTree
 from tacit.errors import TacitError
 from tacit.papers.paper import RANKS, Paper, Result, algorithm_named
-from tacit.papers.row import Settings
-from tacit.papers.run import PaperRun, printed_plan
+from tacit.papers.row import Row, Settings
+from tacit.papers.run import printed_plan
 from tacit.papers.table import json_table, markdown_table
 from tacit.runtime.plan import Plan
 
@@ -33,6 +36,10 @@ FEWER_RUNS = 3
 
 def main(names: list[str]) -> int:
     """Write the pages of the papers named, or check all of them; return the exit code."""
+    if names == ["--text"]:
+        for name in papers.NAMES:
+            write_text(name)
+        return 0
     if names == ["--check"]:
         stale = [name for name in papers.NAMES if not is_current(name)]
         for name in stale:
@@ -57,7 +64,40 @@ def write(name: str) -> None:
         "runs": [json.loads(json_table(run.rows, run.to_dict())) for run in (first, larger)],
     }
     (PAGES / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_text(name)
+
+
+def write_text(name: str) -> None:
+    """Write the page of a paper from its kept numbers."""
+    record = json.loads((PAGES / f"{name}.json").read_text(encoding="utf-8"))
+    first, larger = (kept_run(each) for each in record["runs"])
+    paper: Paper = getattr(papers, name).PAPER
     (PAGES / f"{name}.md").write_text(page(paper, first, larger), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """The settings and rows of a run, as they are kept."""
+
+    settings: Settings
+    rows: tuple[Row, ...]
+
+
+def kept_run(record: dict[str, Any]) -> KeptRun:
+    """Return a run from its JSON, in which a number that is infinite is null."""
+    infinite = {field.name for field in fields(Row) if field.default == inf}
+    rows = [
+        {name: inf if value is None and name in infinite else value for name, value in row.items()}
+        for row in record["rows"]
+    ]
+    return KeptRun(Settings(**record["settings"]), tuple(Row(**row) for row in rows))
+
+
+def plain(text: str) -> str:
+    """Return text in which no sign is taken for Markdown."""
+    for sign in "\\_*<>[]":
+        text = text.replace(sign, f"\\{sign}")
+    return text
 
 
 def digest(name: str) -> str:
@@ -82,13 +122,13 @@ def is_current(name: str) -> bool:
     return file.exists() and json.loads(file.read_text(encoding="utf-8"))["digest"] == digest(name)
 
 
-def page(paper: Paper, first: PaperRun, larger: PaperRun) -> str:
+def page(paper: Paper, first: KeptRun, larger: KeptRun) -> str:
     """Return the page of a paper."""
     number = papers.NAMES.index(paper.name) + 1
     parts = [
         f"# {paper.title}",
         f"{paper.authors} ({paper.year}), {paper.venue}, <{paper.link}>. Read: {paper.version}.",
-        paper.says.strip(),
+        plain(paper.says.strip()),
         f"This page is made by `make papers` from `tacit paper {paper.name}` (paper {number} of five).",
         "## Results",
         "What is printed, what became of it, and the line that runs it. A status is computed from the plan: *kept* "
@@ -120,7 +160,7 @@ HOW_TO_READ = (
 )
 
 
-def settings_of(run: PaperRun) -> str:
+def settings_of(run: KeptRun) -> str:
     """Return what a run was asked for, in one sentence."""
     asked = run.settings
     return (
@@ -133,7 +173,7 @@ def results_of(paper: Paper) -> list[str]:
     """Return a section for each result."""
     sections = []
     for result in paper.results:
-        lines = [f"**{result.number}** ({result.kind}): {result.name}. {result.statement}"]
+        lines = [f"**{result.number}** ({result.kind}): {plain(result.name)}. {plain(result.statement)}"]
         if result.plan:
             lines += run_of(paper, result)
         if result.errata:
@@ -152,16 +192,16 @@ def run_of(paper: Paper, result: Result) -> list[str]:
     try:
         plan = printed_plan(paper, result, settings)
     except TacitError as error:
-        return [f"At this size it does not run: {error}"]
+        return [f"At this size it does not run: {plain(str(error))}"]
     printed = plan.printed
     assert printed is not None
     given = {"result": result.number, **result.choose}
     if printed.epsilon is not None:
         given = {"epsilon": printed.epsilon, "delta": printed.delta} | given
     arguments = ", ".join(f"{name}={'...' if callable(value) else repr(value)}" for name, value in given.items())
-    said = f"*{plan.printed_status}*: {printed.promise(plan.guarantee.curve)}."
+    said = f"*{plan.printed_status}*: {plain(printed.promise(plan.guarantee.curve))}."
     if printed.differs:
-        said += f" Differs from the print: {'; '.join(printed.differs)}."
+        said += f" Differs from the print: {plain('; '.join(printed.differs))}."
     return [f"```py\n{result.runs.__name__}.as_printed(problem, {arguments})\n```", said]
 
 
@@ -176,7 +216,7 @@ def part_of(result: Result) -> list[str]:
     said = f"*{made.status}*: {made.printed.promise(made.curve)}. Differs from the print: "
     return [
         f"```py\nPrintedTree.as_printed({arguments})\n```",
-        f"{said}{'; '.join(made.printed.differs)}.",
+        f"{said}{plain('; '.join(made.printed.differs))}.",
     ]
 
 
@@ -187,7 +227,10 @@ def errata_of(paper: Paper) -> list[str]:
         of_rank = [each for each in paper.errata if each.rank == rank]
         if of_rank:
             listed.append(f"**{words.capitalize()}**")
-            rows = [f"- `python errata/{paper.name}.py {each.name}` ({each.where}): {each.line}" for each in of_rank]
+            rows = [
+                f"- `python errata/{paper.name}.py {each.name}` ({plain(each.where)}): {plain(each.line)}"
+                for each in of_rank
+            ]
             listed.append("\n".join(rows))
     return listed
 

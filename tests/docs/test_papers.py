@@ -3,8 +3,8 @@
 import json
 
 import pytest
-
 from scripts.docs import papers as pages
+
 from tacit import papers
 
 

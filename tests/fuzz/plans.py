@@ -49,6 +49,9 @@ EXPERT_PLANS = {
     "HedgeOnSums, cube": lambda: tacit.algorithms.HedgeOnSums(SHIFTED, eta=0.3, mechanism=CubeTree(39, 3), privacy=1.0),
     "NoisyMirrorDescent": lambda: tacit.algorithms.NoisyMirrorDescent(TRACKING, eta=0.3, scale=3.0, batch=3),
     "TrackingOnSums": lambda: tacit.algorithms.TrackingOnSums(TRACKING, eta=0.3, mix=0.2, scale=3.0, block=3),
+    "SwitchingSequences": lambda: tacit.algorithms.SwitchingSequences.calibrate(
+        tacit.Tracking(n=N, horizon=ROUNDS, switches=1), **PRIVACY
+    ),
     "RecentLeader": lambda: tacit.algorithms.RecentLeader(TRACKING, epsilon=1.0, block=3),
     "doubling": lambda: tacit.algorithms.ScheduledExperts.calibrate(tacit.Experts(n=N, horizon=None), **PRIVACY),
 }

@@ -53,12 +53,12 @@ def _counted_thrice(honest: Any, self: History, source: Any) -> Any:
 
 @around
 def _half_range(
-    honest: Any, measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int
+    honest: Any, measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int, *slack: Any
 ) -> Any:
     """Coins and draws are accounted for as if a person had one side only."""
     from tacit.accounting.guarantee import ZERO_OUT
 
-    return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people)
+    return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people, *slack)
 
 
 def fresh(plan: L2PMeasure) -> L2PMeasure:
