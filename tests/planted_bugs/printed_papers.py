@@ -111,7 +111,7 @@ OPENED = {
     "contract": tried("contract"),
     "fleet_problem": tried("fleet"),
     "epoch": by_test(DOORS, "test_partial_doubling_is_refused_in_every_epoch"),
-    "calibrate_for": by_test(DOORS, "test_planners_and_stores_refuse_algorithms_that_plan_so", "refuted"),
+    "calibrate_for": by_test(DOORS, "test_planners_refuse_algorithms_that_plan_so", "refuted"),
 }
 CONTROLS: tuple[Control, ...] = (
     *(

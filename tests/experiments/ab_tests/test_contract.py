@@ -96,7 +96,7 @@ def altered(contract, path, value):
         (("curve", 0, "epsilon"), 0.1),
         (("curve",), []),
     ],
-    ids=str,
+    ids=lambda part: "function" if callable(part) else str(part),
 )
 def test_no_number_and_no_word_of_a_contract_is_altered_unnoticed(path, value):
     contract = written(DESIGNS["all"])
