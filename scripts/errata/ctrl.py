@@ -23,6 +23,7 @@ from tacit.algorithms.convex.ctrl.certificate import Facts, ctrl_chain
 from tacit.algorithms.convex.ctrl.lazy_oco import growing_ranges
 from tacit.algorithms.lipschitz.lipschitz_grid import Multiscale
 from tacit.noise.randomness import Randomness
+from tacit.releases import Neighbours
 
 errata = Errata()
 table = errata.table
@@ -161,8 +162,8 @@ def hessian_difference() -> Numbers:
         ]
         bound = ctrl_chain(
             rounds=10, dimension=d, linear_model=False, lipschitz=1e-9, smoothness=float(beta), eta=float(eta),
-            sigma=1.0, force=0.1, log_phi=1e9, shift=0.0, relation=tacit.REPLACE, rounds_per_person=1,
-        ).drift  # fmt: skip
+            sigma=1.0, force=0.1, log_phi=1e9, shift=0.0,
+        ).curve(Neighbours()).drift  # fmt: skip
         worst = max(worst, abs(moves[0] - moves[1]) / bound)
     return {
         "printed step, left side": left,

@@ -15,12 +15,12 @@ from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
 from tacit.accounting import chain_profiles as few_steps
 from tacit.accounting import chain_profiles as smoothed_walk
+from tacit.accounting import objective_perturbation as linked_accounting
 from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.experts import HedgeOnSums
-from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
 from tacit.noise import noisy_vectors
 from tacit.problems import Arms, Experts

@@ -28,8 +28,8 @@ import numpy as np
 
 from tacit.accounting.calibration import smallest
 from tacit.accounting.curves import ROUND_UP, Curve, Pure, SamplerError
+from tacit.accounting.objective_perturbation import LinkedReleases, composed, release_curve
 from tacit.accounting.rounding import IDEALIZED, exact_up_to
-from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases, composed, release_curve
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
     SHRUNK,
     FloatModelNoise,
