@@ -102,7 +102,7 @@ class ObjectivePerturbation(FinalModelPlan):
     noise_scale: float
     accuracy: float
     protection: float
-    releases: int = 1
+    releases: int = 1  # type: ignore[assignment]  # a declaration in the next step
     pure: bool = False
     theorem: ClassVar[str] = (
         "objective perturbation of generalised linear losses: Gaussian curve shifted by ln(1 + beta/lambda), "
