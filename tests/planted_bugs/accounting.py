@@ -234,7 +234,7 @@ CONTROLS: tuple[Control, ...] = (
     in_accounting("a response less than there are", composition, "_binomial_walk", _one_step_less,
                   by_test("accounting.test_composition", "test_equal_responses_are_binomial", 0.1, 100)),
     in_accounting("epsilons of both relations added", Guarantee, "as_replacement", _same_number, mixed_relations),
-    in_accounting("epochs not held to their target", doubling, "_covers", lambda honest: lambda *parts: True,
+    in_accounting("epochs not held to their target", doubling, "within", lambda honest: lambda *parts: True,
                   by_test("runtime.test_doubling", "test_an_epoch_beyond_the_target_never_begins")),
     in_accounting("cube noise that float64 cannot hold", noisy_vectors, "least_cube_rate",
                   lambda honest: lambda *parts: 2.0**-32,

@@ -30,7 +30,7 @@ from tacit.losses.loss import LinearLoss, LogisticLoss, clip_rows, finite_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
-from tacit.runtime.on_sums import RunningSumPlan
+from tacit.releases import NoisySums
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.two_chains import TwoChains
@@ -291,8 +291,8 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "second stream not paid for (FTRL)", "convex",
         both(
-            swap(RunningSumPlan, "privacy_per_stream", lambda _: property(lambda self: self.privacy)),
-            swap(RunningSumPlan, "curve", lambda _: property(lambda self: self.grid.curve)),
+            swap(NoisySums, "privacy_per_stream", lambda _: property(lambda self: self.privacy)),
+            swap(NoisySums, "own_curve", lambda _: lambda self: self.grid.curve),
         ),
         lambda: replayed(two_streams()),
     ),

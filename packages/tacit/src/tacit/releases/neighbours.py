@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tacit.accounting.guarantee import REPLACE, Relation
+from tacit.accounting.guarantee import REPLACE, Relation, as_relation
 from tacit.ranges import Count, check_fields
 
 
@@ -27,6 +27,8 @@ class Neighbours:
     separation: Count = 1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.relation, Relation):  # its name
+            object.__setattr__(self, "relation", as_relation("Neighbours", self.relation))
         check_fields(self)
 
     @property

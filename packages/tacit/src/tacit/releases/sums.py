@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
-from tacit.accounting.rounding import exact_up_to
+from tacit.accounting.rounding import IDEALIZED, exact_up_to
 from tacit.noise.noisy_vectors import vector_grid
 from tacit.noise.running_sums import RunningSum
 from tacit.noise.running_sums.running_sum import Grid, lattice_grid
@@ -44,6 +44,8 @@ class NoisySums(Sized):
         exact: whether noise is drawn on a lattice (else float64, for simulation).
         multiple: what a record's size is a multiple of, if sizes grow along the stream (None: the
             size is fixed).
+        spherical: whether pure noise in float64 has the density e^{-|z|} in the norm by which
+            records are clipped (else it is independent Laplace noise).
     """
 
     records: Losses | Vectors
@@ -52,6 +54,7 @@ class NoisySums(Sized):
     streams: Count = 1
     exact: bool = True
     multiple: Size | None = None
+    spherical: bool = False
     shown: ClassVar[str] = "every noisy sum, hence every {decision}"
     theorem: ClassVar[str] = "private running sum; what follows from it is post-processing"
 
@@ -71,6 +74,10 @@ class NoisySums(Sized):
         privacy = self.privacy_per_stream
         if self.multiple is not None:
             return lattice_grid(self.mechanism, privacy, records, growing=True, multiple=self.multiple)
+        if self.spherical and not self.exact:
+            moved = float(records.sides * records.people)
+            scale = self.mechanism.scale(privacy, moved) * ROUND_UP
+            return Grid(records, 0, scale, self.mechanism.curve(privacy), IDEALIZED)
         numerics = "exact" if self.exact else "float"
         return self.mechanism.grid(privacy, records, numerics=numerics)
 
@@ -196,11 +203,14 @@ class LinearProducts(Releases):
         cross = (self.actions - 1) * self.dimension
         return gaussian_slack(DRAWS_OF_A_WIDE_ONE * (cross + self.releases * gram))
 
-    def curve(self, among: Neighbours) -> Curve:
+    def mu(self, among: Neighbours) -> float:
+        """Return the mu of everything that is released, for all rounds of a person together."""
         first, later = product_shifts(self.later_factor == 0, among.sides)
         moved = max(first * self.factor, later * self.later_factor) * float(self.units**2)
-        mu = moved * among.rounds / WIDE_SIGMA * ROUND_UP
-        return with_slack(Gaussian(mu), self.slack)
+        return moved * among.rounds / WIDE_SIGMA * ROUND_UP
+
+    def curve(self, among: Neighbours) -> Curve:
+        return with_slack(Gaussian(self.mu(among)), self.slack)
 
     def numerics(self, among: Neighbours, delta: float) -> str:
         return exact_up_to(self.slack.epsilon)

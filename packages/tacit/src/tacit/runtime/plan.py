@@ -170,6 +170,14 @@ class Plan(ABC):
         """The privacy contract."""
 
     @property
+    def releases(self) -> Releases | None:
+        """The declaration of what is released, and of the noise that is drawn.
+
+        None where nothing is private, or where a plan of the user's own states a guarantee and no declaration.
+        """
+        return None
+
+    @property
     @abstractmethod
     def regret_bound(self) -> RegretBound:
         """The certified regret."""
@@ -477,9 +485,9 @@ class PrivatePlan(Plan):
         return Neighbours(self.relation, self.rounds_per_person, self.separation)
 
     @property
+    @abstractmethod
     def releases(self) -> Releases:
         """The declaration of what is released, and of the noise that is drawn."""
-        raise NotImplementedError(f"{self.algorithm} does not declare its releases yet.")
 
     @cached_property
     def curve(self) -> Curve:

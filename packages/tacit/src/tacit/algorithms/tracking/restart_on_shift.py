@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.accounting.curves import ROUND_UP
-from tacit.algorithms.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection_rate
+from tacit.algorithms.tracking.limited_updates import LimitedUpdatesLearner, noise_mean, selection, selection_rate
 from tacit.algorithms.tracking.thresholds import (
     CERTIFIED_FALSE_ALARM,
     Detector,
@@ -39,6 +39,7 @@ from tacit.noise.discrete_laplace import laplace_rate, laplace_units, two_sided_
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
+from tacit.releases import Apart, Nothing, Releases, ThresholdTest, Together
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
@@ -140,6 +141,21 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         """The Laplace rates of the threshold and of a test, for each step."""
         threshold, query = (laplace_rate(part, self.width * self.detector.units) for part in self.budgets[1:])
         return threshold, query
+
+    @cached_property
+    def releases(self) -> Releases:
+        if self.problem.n == 1:
+            return Nothing()
+        selected, threshold, query = self.budgets
+        threshold_rate, query_rate = self.test_rates
+        test = ThresholdTest(
+            privacy=(threshold, query),
+            threshold_rate=threshold_rate,
+            query_rate=query_rate,
+            units=self.detector.units,
+            made_for=self.neighbours,
+        )
+        return Apart(Together((selection(self, selected), test)), over="epochs", privacy=self.epsilon)
 
     @property
     def regret_bound(self) -> RegretBound:

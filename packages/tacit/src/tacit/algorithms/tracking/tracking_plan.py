@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import log, log1p, sqrt
 from typing import ClassVar
 
-from tacit.accounting.curves import Curve, Pure
-from tacit.accounting.guarantee import EXACT
 from tacit.algorithms.experts.expert_plan import ExpertPlan
 from tacit.errors import PrivacyError
 from tacit.problems import Problem, Tracking
@@ -34,17 +31,11 @@ class SelectionPlan(ExpertPlan):
 
     epsilon: float
     delta: float = field(default=0.0, kw_only=True)
-    stated_numerics: ClassVar[str] = EXACT
     certified_against: ClassVar[tuple[str, ...]] = ("stochastic",)
 
     def _check_contract(self) -> None:
         super()._check_contract()
         check_positive(self.algorithm, "epsilon", self.epsilon)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """Pure privacy; one expert leaks nothing."""
-        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
 
 
 def refuse_max_switches(algorithm: str, target: Target, reason: str) -> None:

@@ -29,7 +29,6 @@ import scipy
 
 from tacit.accounting.calibration import largest
 from tacit.accounting.conversion import renyi_epsilon
-from tacit.accounting.curves import SamplerError
 from tacit.algorithms.convex.convex_plan import ConvexPlan
 from tacit.algorithms.convex.ctrl.certificate import Certificate, Facts
 from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
@@ -37,6 +36,7 @@ from tacit.domains.convex_set import BarrierSet
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
+from tacit.releases import Inexact
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
@@ -86,7 +86,6 @@ class CTRL(ConvexPlan, PrivatePlan):
     calibration: str = "numerical"
     max_switches: int | None = None
     released_streams: ClassVar[tuple[str, ...]] = ("noise",)
-    released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
 
     def _check_parameters(self) -> None:
@@ -117,9 +116,9 @@ class CTRL(ConvexPlan, PrivatePlan):
         return Certificate(facts, self.eta, self.sigma, self.force, self.log_phi, self.max_switches)
 
     @cached_property
-    def curve(self) -> SamplerError:
-        """The transcript's privacy curve: of each round's noise, 1e-30 is cut off."""
-        return SamplerError(self.certificate.chain, TRUNCATION, self.rounds)
+    def releases(self) -> Inexact:
+        """The declaration of the transcript: of each round's noise, 1e-30 is cut off."""
+        return Inexact(self.certificate.releases, TRUNCATION, self.rounds)
 
     @property
     def regret_bound(self) -> RegretBound:
