@@ -27,8 +27,7 @@ class Neighbours:
     separation: Count = 1
 
     def __post_init__(self) -> None:
-        if not isinstance(self.relation, Relation):  # its name
-            object.__setattr__(self, "relation", as_relation("Neighbours", self.relation))
+        object.__setattr__(self, "relation", as_relation("Neighbours", self.relation))
         check_fields(self)
 
     @property
