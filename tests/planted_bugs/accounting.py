@@ -190,8 +190,8 @@ CONTROLS: tuple[Control, ...] = (
     in_accounting("an epsilon of experiments may be a millionth too small", experiments, "_ROUNDED",
                   lambda honest: mpmath.mpf("1e-6"),
                   by_test("experiments.test_contract", "test_the_second_accountant_agrees", Promise(1.0, 1e-6, 5))),
-    in_accounting("arms state more than their largest rate costs", ArmPlan, "curve",
-                  lambda honest: property(lambda plan: Pure(plan.epsilon)), loud_arms),
+    in_accounting("arms state more than their largest rate costs", ArmPlan, "releases",
+                  lambda honest: property(lambda plan: replace(honest.func(plan), privacy=plan.epsilon)), loud_arms),
     Control(
         "a form that no plan has is read on", "accounting",
         swap(VERIFIER, "check_schema", lambda honest: lambda *_, **__: None),

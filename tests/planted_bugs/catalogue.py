@@ -88,7 +88,7 @@ def planting(family: str) -> Callable[..., Control]:
 PARTS = (
     "sums", "experts", "tracking", "convex", "densities", "accounting", "life_of_noise", "errors", "arms", "delays",
     "losses", "measures", "fleet", "beside_models", "stores", "on_sums", "services", "contexts", "policies",
-    "experiments", "descent",
+    "experiments", "descent", "releases",
 )  # fmt: skip
 
 

@@ -180,11 +180,12 @@ def _small_constant(honest: Any) -> Any:
 def _one_estimate(honest: Any) -> Any:
     """The range of a value for the range of an estimate: n/zeta is forgotten."""
 
-    def records(self: bandit_fw.BanditFW) -> Any:
-        fair = honest.fget(self)
-        return replace(fair, norm=fair.norm * self.zeta / self.problem.domain.hull_dimension)
+    def releases(self: bandit_fw.BanditFW) -> Any:
+        fair = honest.func(self)
+        short = fair.records.norm * self.zeta / self.problem.domain.hull_dimension
+        return replace(fair, records=replace(fair.records, norm=short))
 
-    return property(records)
+    return property(releases)
 
 
 def _unchecked(honest: Any) -> Any:
@@ -331,7 +332,7 @@ CONTROLS: tuple[Control, ...] = (
     in_convex("an iterate without certificate", minimum, "_certified", _uncertified, AT_THE_KINKS),
     in_convex("ratios not clipped (Gibbs)", TwoChains, "absorb", no_limit, gibbs, fast=False),
     in_bandit("values not clipped (bandit)", BanditLearner, "_check", _raw_value, lambda: replayed(bandit())),
-    in_bandit("sensitivity of a value for that of an estimate", bandit_fw.BanditFW, "records", _one_estimate,
+    in_bandit("sensitivity of a value for that of an estimate", bandit_fw.BanditFW, "releases", _one_estimate,
               lambda: replayed(bandit())),
     in_stochastic("differences clipped at twice the bound", online_to_batch, "_shares", _loose_shares,
                   lambda: replayed(one_pass())),

@@ -146,7 +146,7 @@ class EpochPlan:
         """The declaration of what is released: the noisy sums, of all rows of a person together."""
         return Grouped(self.sums, self.rows_per_person) if self.rows_per_person > 1 else self.sums
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The lattice of the sums."""
         return self.sums.grid

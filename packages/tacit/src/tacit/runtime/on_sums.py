@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.accounting.calibration import gaussian_mu
@@ -66,7 +67,7 @@ class RunningSumPlan(PrivatePlan):
         """How far one person moves the sums, in l2 (Gaussian), l1 (Laplace) or l_infinity (cube noise)."""
         return self.records.size * self.records.move(self.mechanism.noise)
 
-    @property
+    @cached_property
     def grid(self) -> Grid:
         """The lattice of the sums, in each stream."""
         return self.releases.grid
