@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
-from math import inf
+from math import inf, nextafter
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -50,13 +50,6 @@ class Range:
     high: float | None = None
     open_low: bool = False
     open_high: bool = False
-
-    def holds(self, number: float) -> bool:
-        """Return True if a finite number lies in the range."""
-        above = number > self.low if self.open_low else number >= self.low
-        if self.high is None:
-            return above and number < inf
-        return above and (number < self.high if self.open_high else number <= self.high)
 
     def schema(self) -> dict[str, float]:
         """Return the range in the words of JSON schema."""
@@ -148,10 +141,6 @@ class Field:
 
     def _number(self, owner: str, value: Any) -> float:
         limits = self.range or Range(-inf)
-        number: float = value
-        same = type(value) is self.kind
-        if same and limits.holds(number) and number <= self._largest:  # the hot path of searches
-            return number
         if self.kind is int:
             most = None if limits.high is None else int(limits.high)
             return check_integer(owner, self.name, value, at_least=int(limits.low), at_most=most)
@@ -168,8 +157,14 @@ class Field:
         )
 
     @property
-    def _largest(self) -> float:
+    def largest(self) -> float:
+        """The largest number that is stored as it is."""
         return LARGEST_INTEGER if self.kind is int else inf
+
+    @property
+    def is_object(self) -> bool:
+        """Whether values are objects of a class, all of which are allowed."""
+        return self.kind not in (int, float, bool, str, tuple)
 
     def _tuple(self, owner: str, items: Field, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, tuple | list):
@@ -209,6 +204,31 @@ def fields_of(kind: type) -> tuple[Field, ...]:
     return tuple(Field.of(name, hints[name]) for name in names)
 
 
+@cache
+def _quick_of(kind: type) -> tuple[tuple[str, type, float, float, set[type], Field], ...]:
+    """Return what is looked at first: the plain type and the closed ends of each field.
+
+    The set holds the classes of values that need no further look: None where it is allowed, and
+    the classes of objects that were checked before.
+    """
+    listed = []
+    for field in fields_of(kind):
+        low, high = -inf, inf
+        if field.range is not None:
+            limits = field.range
+            low = nextafter(limits.low, inf) if limits.open_low else limits.low
+            high = min(field.largest, inf if limits.high is None else limits.high)
+            high = nextafter(high, -inf) if limits.open_high or high == inf else high
+        plain = field.kind if field.kind in (int, float, bool) else Nowhere
+        known: set[type] = {NoneType} if field.optional else set()
+        listed.append((field.name, plain, low, high, known, field))
+    return tuple(listed)
+
+
+class Nowhere:
+    """The type of no value."""
+
+
 def check_fields(value: Any, owner: str = "") -> None:
     """Check every field of a frozen dataclass, and store what is checked.
 
@@ -221,11 +241,16 @@ def check_fields(value: Any, owner: str = "") -> None:
     """
     kind: Any = type(value)
     content = vars(value)
-    for field in fields_of(kind):
-        given = content[field.name]
+    for name, plain, low, high, known, field in _quick_of(kind):
+        given = content[name]
+        its = type(given)
+        if (its is plain and low <= given <= high) or its in known:  # the hot path of searches
+            continue
         checked = field.check(owner or kind.__name__, given)
         if checked is not given:
-            object.__setattr__(value, field.name, checked)
+            object.__setattr__(value, name, checked)
+        elif field.is_object:
+            known.add(its)
 
 
 def schema_of(kind: type, without: tuple[str, ...] = ()) -> dict[str, Any]:
