@@ -8,7 +8,7 @@ from typing import Any
 
 from planted_bugs.catalogue import Control, around, both, planting, swap
 from planted_bugs.tested import by_test
-from tacit.accounting.curves import BoundedRange, Gaussian, Pure
+from tacit.accounting.curves import BoundedRange, Gaussian, Pure, SamplerError
 from tacit.accounting.guarantee import REPLACE
 from tacit.algorithms import (
     BatchedTsallis,
@@ -167,9 +167,17 @@ def _parts_alone(honest: Any, release: Apart, among: Any) -> Any:
     return release.release.curve(among)
 
 
+@around
+def _draws_of_one(honest: Any, release: Grouped, among: Any) -> Any:
+    """As many draws as a person has units, whatever a unit draws."""
+    curve = honest(release, among)
+    return replace(curve, draws=release.units) if isinstance(curve, SamplerError) else curve
+
+
 ENUMERATED = "enumeration"
 REPLAYED = "replayed noise"
 KINDS = "releases.test_kinds"
+LEMMAS = "releases.test_lemmas"
 in_releases = planting("releases")
 CONTROLS: tuple[Control, ...] = (
     in_releases("half a loss enters a declared draw", Softmax, "curve", _half,
@@ -182,7 +190,7 @@ CONTROLS: tuple[Control, ...] = (
                 attacked(lazy, ENUMERATED)),
     in_releases("half a loss enters a declared coin", Coin, "bit",
                 around(lambda honest, coin, among: honest(coin, among) / 8),
-                by_test("releases.test_lemmas", "test_coins_move_as_far_as_lemma_4_says", REPLACE, True)),
+                by_test(LEMMAS, "test_coins_move_as_far_as_lemma_4_says", REPLACE, True)),
     Control("a selection is declared at half its price", "releases",
             both(swap(Selection, "own_curve", _half), swap(Apart, "curve", _parts_alone)),
             attacked(lambda: RecentLeader(SHIFTING, 1.0, 2), ENUMERATED)),
@@ -209,25 +217,23 @@ CONTROLS: tuple[Control, ...] = (
     in_releases("points are declared at half their price", GibbsDraw, "curve", _half,
                 points, fast=False),
     in_releases("half the pull on a perturbed minimiser", PerturbedMinimiser, "curve", _half_pull,
-                by_test("releases.test_lemmas", "test_perturbed_minimisers_are_pulled_by_all_sides", REPLACE, 2)),
+                by_test(LEMMAS, "test_perturbed_minimisers_are_pulled_by_all_sides", REPLACE, 2)),
     in_releases("determinants of minimisers are left out", of_points, "log_growth", _no_determinant,
-                by_test("releases.test_lemmas", "test_perturbed_minimisers_are_pulled_by_all_sides", REPLACE, 2)),
+                by_test(LEMMAS, "test_perturbed_minimisers_are_pulled_by_all_sides", REPLACE, 2)),
     in_releases("half the slope of a final model", Minimisers, "curve", _half_slope,
-                by_test("releases.test_lemmas", "test_final_models_move_by_all_sides")),
+                by_test(LEMMAS, "test_final_models_move_by_all_sides")),
     in_releases("noise is priced for whoever asks", Sized, "check_covers",
                 lambda _: lambda self, among: None,
                 by_test(KINDS, "test_parts_that_refuse_are_refused_by_what_contains_them")),
     in_releases("rates are believed", Sized, "check_cost",
                 lambda _: lambda self, *numbers: None,
                 by_test(KINDS, "test_sized_noise_that_costs_more_than_it_says_is_refused")),
-    in_releases("a group pays for the draws of one", Grouped, "curve",
-                around(lambda honest, release, among: replace(honest(release, among), draws=release.units)
-                       if hasattr(honest(release, among), "draws") else honest(release, among)),
+    in_releases("a group pays for the draws of one", Grouped, "curve", _draws_of_one,
                 by_test(KINDS, "test_a_group_pays_for_every_draw")),
     in_releases("only the first epoch is looked at", Epochs, "own_curve",
                 lambda _: lambda self: self.shared_curve(),
                 by_test(KINDS, "test_epochs_pay_for_every_round_and_every_draw")),
     in_releases("inexact draws are taken for exact ones", Inexact, "curve",
                 lambda _: lambda self, among: self.release.curve(among),
-                by_test("releases.test_lemmas", "test_inexact_draws_are_paid_for", 9)),
+                by_test(LEMMAS, "test_inexact_draws_are_paid_for", 9)),
 )  # fmt: skip

@@ -79,6 +79,15 @@ def restarting(bits, cost, reused=False):
     return law
 
 
+def responses(bits, lie):
+    """Return the law of one response to each bit, which lies with this probability."""
+    law = {}
+    for answer in product((0, 1), repeat=len(bits)):
+        lies = sum(one != other for one, other in zip(answer, bits, strict=True))
+        law[answer] = lie**lies * (1 - lie) ** (len(bits) - lies)
+    return law
+
+
 def leaking(bit, draws, distance):
     """Return the law of draws that show the bit with a small probability, and nothing otherwise.
 

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import jsonschema
 import pytest
 
-from releases.instances import ALL, EXACT, FLOATING, ONE, SEVERAL, UP_TO, ZERO, selection, sums
+from releases.instances import ALL, EXACT, FLOATING, ONE, SEVERAL, UP_TO, ZERO, selection, sums, thresholds
 from tacit.accounting.curves import Approximate, Gaussian, Pure, SamplerError
 from tacit.accounting.guarantee import ZERO_OUT
 from tacit.accounting.rounding import IDEALIZED
@@ -170,8 +170,8 @@ def test_sized_noise_that_costs_more_than_it_says_is_refused():
     """A rate above what its privacy pays for, in each kind that a plan sizes by hand."""
     doubled = [
         replace(selection(), rate=2 * selection().rate),
-        replace(ALL["threshold test"][0], query_rate=2 * ALL["threshold test"][0].query_rate),
-        replace(ALL["threshold test"][0], threshold_rate=2 * ALL["threshold test"][0].threshold_rate),
+        replace(thresholds(), query_rate=2 * thresholds().query_rate),
+        replace(thresholds(), threshold_rate=2 * thresholds().threshold_rate),
         replace(ALL["noisy bits"][0], rate=2 * ALL["noisy bits"][0].rate),
         replace(ALL["noisy half bits"][0], neutral=None),
         replace(ALL["noisy half bits"][0], made_for=Neighbours(rounds=3)),

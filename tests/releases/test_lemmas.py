@@ -172,14 +172,7 @@ def test_rounds_in_different_epochs_add_up(people):
     low = 1 / (1 + exp(cost))
     worst = 0.0
     for stream, other in programs.pairs((0, 1), 3, people):
-        laws = []
-        for bits in (stream, other):
-            laws.append(
-                {
-                    answer: float(np.prod([1 - low if a == b else low for a, b in zip(answer, bits, strict=True)]))
-                    for answer in product((0, 1), repeat=3)
-                }
-            )
+        laws = [programs.responses(bits, low) for bits in (stream, other)]
         worst = max(worst, programs.largest_loss(*laws))
     made_for = Neighbours(rounds=people)
     parts = (Priced(Pure(cost)),) * 3
@@ -230,7 +223,8 @@ def test_final_models_move_by_all_sides():
     nothing = GaussianSlack(0.0, 0.0, 0.0)
     for relation in (REPLACE, ZERO_OUT):
         made = Minimisers(0.3, 0.1, False, False, 0.02, None, nothing, 1, 3, False)
-        one = release_curve(move=0.3, growth=0.1, one_sided=False, relation=relation, protection=0.02)
+        numbers = {"move": 0.3, "growth": 0.1, "one_sided": False, "protection": 0.02}
+        one = release_curve(**numbers, relation=relation)
         assert made.curve(Neighbours(relation)).epsilon(1e-6) == one.epsilon(1e-6)
         pure = Minimisers(0.3, 0.1, False, False, 0.02, None, nothing, 2, 3, True)
         stated = pure.curve(Neighbours(relation)).pure()

@@ -1,7 +1,7 @@
 """Wrong declarations: each states a smaller epsilon or other noise than is drawn, or is refused.
 
-What they are compared with here is the declaration that the plan makes. Who else finds them, without
-the plan's help, is the subject of the second accountant.
+What they are compared with here is the declaration that the plan makes. Who else finds them,
+without the plan's help, is the subject of the second accountant.
 """
 
 from dataclasses import replace

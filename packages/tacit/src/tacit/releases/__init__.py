@@ -1,4 +1,4 @@
-"""What plans release, declared once: `Releases`, its kinds, and the neighbours they are priced for."""
+"""What plans release, declared once: the kinds of releases, and the neighbours they are for."""
 
 from tacit.releases.chains import ClippedCoin, Coin, LazyChain
 from tacit.releases.combinators import (

@@ -35,10 +35,11 @@ from tacit.releases.release import Releases, Sized
 from tacit.validation import invalid
 
 LATTICE_SLACK = 1e-20
-"""What lattices may add to epsilon and delta in any epoch: 1e8 rounds in 1e4 dimensions add 6e-24."""
+"""What lattices may add to epsilon and delta in any epoch (1e8 rounds in 1e4 dimensions: 6e-24)."""
 # Distances cost delta 1 + e^epsilon times as much: this share of the target's, which its mu leaves
 # unspent, at most, but never less than 1e9 rounds times dimensions need.
 DELTA_SHARE = 1e-11
+NEED = "are accounted for where noise is pure or Gaussian."
 LEAST_DISTANCE = 4e-27
 
 
@@ -142,7 +143,8 @@ class Apart(Releases):
     def curve(self, among: Neighbours) -> Curve:
         one = self.release.curve(among)
         if not isinstance(one, Pure):
-            raise PrivacyError(f"Releases on disjoint {self.over} are accounted for where they are pure.")
+            where = f"Releases on disjoint {self.over}"
+            raise PrivacyError(f"{where} are accounted for where they are pure.")
         return Pure(max(self.privacy, one.value))
 
     def numerics(self, among: Neighbours, delta: float) -> str:
@@ -206,7 +208,7 @@ class Grouped(Releases):
                 group = Gaussian(times_up(mu, self.units))
                 draws = one.draws * self.units
                 return SamplerError(group, one.distance, draws, one.extra, one.exponent)
-        raise PrivacyError("Several units of a person are accounted for where noise is pure or Gaussian.")
+        raise PrivacyError(f"Several units of a person {NEED}")
 
     def numerics(self, among: Neighbours, delta: float) -> str:
         return self.release.numerics(among, delta)
@@ -255,16 +257,14 @@ class Epochs(Sized):
         return {"kind": type(self).__name__, "parts": parts, **numbers}
 
     def shared_curve(self) -> Curve:
-        """Return one curve of the kind of the first epoch, or else the point that all epochs meet."""
+        """Return one curve of the kind of the first epoch, or the point that all epochs meet."""
         return shared_curve(self.parts[0].curve(self.single), self.epsilon, self.delta)
 
     def own_curve(self) -> Curve:
         shared = self.shared_curve()
         rounds = self.made_for.rounds
         if rounds > 1 and isinstance(shared, Approximate):
-            raise PrivacyError(
-                "Several rounds of a person in epochs are accounted for where noise is pure or Gaussian."
-            )
+            raise PrivacyError(f"Several rounds of a person in epochs {NEED}")
         for index, part in enumerate(self.parts):
             if not within(shared, part.curve(self.single), rounds):
                 raise PrivacyError(

@@ -16,6 +16,9 @@ from tacit.releases.neighbours import Neighbours
 from tacit.releases.release import Releases, Sized
 from tacit.validation import invalid
 
+ONE_RESPONSE = "a round's feedback enters one randomised response"
+COMPOSED = f"{ONE_RESPONSE}; those of a person's rounds compose"
+
 
 @dataclass(frozen=True)
 class Nothing(Releases):
@@ -141,14 +144,14 @@ class Response(Sized):
 
     Attributes:
         rate: what the response of one round costs.
-        privacy: epsilon that all responses of a person were made for (0: that of their composition).
+        privacy: epsilon that all responses of a person were made for (0: their composition's).
     """
 
     rate: Positive
     privacy: Size
     exact = True
     shown: ClassVar[str] = "every {decision} and every randomised response"
-    theorem: ClassVar[str] = "a round's feedback enters one randomised response; those of a person's rounds compose"
+    theorem: ClassVar[str] = COMPOSED
 
     def own_curve(self) -> Curve:
         if not self.privacy:

@@ -26,7 +26,7 @@ class Releases(ABC):
     """
 
     exact: bool = False
-    """Whether this is the law of a program on integers (Theorem 4). A kind without it is float64."""
+    """Whether this is the law of a program on integers (Theorem 4); float64 if it is not."""
     _kinds: ClassVar[dict[str, type[Releases]]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -114,9 +114,8 @@ class Sized(Releases):
     def check_covers(self, among: Neighbours) -> None:
         """Raise PrivacyError if these neighbours ask for more than the noise was sized for."""
         if not self.made_for.covers(among):
-            raise PrivacyError(
-                f"The noise of this {type(self).__name__} was sized for {self.made_for}: it has no price for {among}."
-            )
+            sized = f"The noise of this {type(self).__name__} was sized for {self.made_for}"
+            raise PrivacyError(f"{sized}: it has no price for {among}.")
 
     def check_cost(self, rate: float, steps: int, privacy: float) -> None:
         """Raise PrivacyError if the noise costs more than the privacy that is stated.
@@ -128,9 +127,8 @@ class Sized(Releases):
         """
         cost = Fraction(rate) * steps * self.made_for.rounds
         if cost > Fraction(privacy):
-            raise PrivacyError(
-                f"The noise of this {type(self).__name__} costs epsilon={float(cost):g}, and {privacy:g} is stated."
-            )
+            noise = f"The noise of this {type(self).__name__}"
+            raise PrivacyError(f"{noise} costs epsilon={float(cost):g}, and {privacy:g} is stated.")
 
 
 def check_single(release: Releases, among: Neighbours) -> None:

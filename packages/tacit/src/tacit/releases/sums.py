@@ -34,7 +34,7 @@ class NoisySums(Sized):
     """All prefix sums of a stream of records, behind the noise of a running-sum mechanism.
 
     The m rounds of one person stand in columns of the factor that are `separation` apart; a column
-    of norm c moves the draws by sides c times the size of a record (docs/algorithms/running-sums.md).
+    of norm c moves the draws by sides c times the size of a record.
 
     Attributes:
         records: what a round contributes.
@@ -73,7 +73,8 @@ class NoisySums(Sized):
         records = self.records.records(self.made_for)
         privacy = self.privacy_per_stream
         if self.multiple is not None:
-            return lattice_grid(self.mechanism, privacy, records, growing=True, multiple=self.multiple)
+            growing: dict[str, Any] = {"growing": True, "multiple": self.multiple}
+            return lattice_grid(self.mechanism, privacy, records, **growing)
         if self.spherical and not self.exact:
             moved = float(records.sides * records.people)
             scale = self.mechanism.scale(privacy, moved) * ROUND_UP
