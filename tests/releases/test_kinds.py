@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 import jsonschema
 import pytest
 
-from releases.instances import ALL, EXACT, FLOATING, ONE, SEVERAL, UP_TO, ZERO, selection, sums, thresholds
+from releases import instances
+from releases.instances import ALL, EXACT, FLOATING, ONE, SEVERAL, UP_TO, ZERO, selection, sums
 from tacit.accounting.curves import Approximate, Gaussian, Pure, SamplerError
 from tacit.accounting.guarantee import ZERO_OUT
 from tacit.accounting.rounding import IDEALIZED
@@ -22,6 +23,7 @@ from tacit.releases import (
     NoisyBits,
     OwnDraw,
     Passes,
+    Releases,
     Repeated,
     Response,
     Sized,
@@ -42,7 +44,13 @@ def written(made, among):
     return json.loads(json.dumps(made.to_dict(among), allow_nan=False))
 
 
+def subclasses(kind):
+    return {found for one in kind.__subclasses__() for found in (one, *subclasses(one))}
+
+
 def test_every_kind_has_an_instance():
+    of_tacit = {kind for kind in subclasses(Releases) if kind.__module__.startswith("tacit.")}
+    assert of_tacit - {Sized} == set(KINDS)
     assert {type(made) for made, _ in ALL.values()} == set(KINDS)
 
 
@@ -170,8 +178,8 @@ def test_sized_noise_that_costs_more_than_it_says_is_refused():
     """A rate above what its privacy pays for, in each kind that a plan sizes by hand."""
     doubled = [
         replace(selection(), rate=2 * selection().rate),
-        replace(thresholds(), query_rate=2 * thresholds().query_rate),
-        replace(thresholds(), threshold_rate=2 * thresholds().threshold_rate),
+        replace(instances.thresholds(), query_rate=2 * instances.thresholds().query_rate),
+        replace(instances.thresholds(), threshold_rate=2 * instances.thresholds().threshold_rate),
         replace(ALL["noisy bits"][0], rate=2 * ALL["noisy bits"][0].rate),
         replace(ALL["noisy half bits"][0], neutral=None),
         replace(ALL["noisy half bits"][0], made_for=Neighbours(rounds=3)),

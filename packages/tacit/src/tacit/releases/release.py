@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,11 +27,6 @@ class Releases(ABC):
 
     exact: bool = False
     """Whether this is the law of a program on integers (Theorem 4); float64 if it is not."""
-    _kinds: ClassVar[dict[str, type[Releases]]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        Releases._kinds[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         check_fields(self)

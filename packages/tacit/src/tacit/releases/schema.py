@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from tacit.errors import InvalidInput
@@ -127,8 +126,7 @@ def _object(content: Any, among: Neighbours) -> Any:
         given["stated"] = None
     if issubclass(kind, Sized):
         given[MADE_FOR] = among
-    init = {each.name for each in fields(kind) if each.init}
-    return kind(**{name: value for name, value in given.items() if name in init})
+    return kind(**given)
 
 
 def _value(field: Field, content: Any, among: Neighbours) -> Any:
