@@ -11,8 +11,8 @@ from tacit.accounting import curves
 from tacit.accounting.composition import Composition
 from tacit.accounting.guarantee import EXACT, IDEALIZED, REPLACE, ZERO_OUT, Guarantee, Relation
 from tacit.accounting.lazy import CappedChain, LazyChain
-from tacit.algorithms.convex.ctrl.certificate import PerturbedMinimiser
-from tacit.algorithms.stochastic.objective_perturbation.accounting import GaussianAlternatives
+from tacit.accounting.objective_perturbation import GaussianAlternatives
+from tacit.accounting.perturbed_minimisers import PerturbedMinimiser
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 

@@ -112,12 +112,17 @@ LATER = {
 """Fields that plans of 0.3 did not have, and whose plans (empty: all); at their default they are left out."""
 
 
+RENAMED = {("ObjectivePerturbation", "models"): "releases"}
+"""Fields that had another name in 0.3, which is read and written here."""
+
+
 def _object(value: Any) -> str:
     name = type(value).__name__
     if _names().get(name) is not type(value):
         raise TypeError(f"no expression for a {name}")
     given = [field.name for field in fields(value) if field.init and not _is_later(value, field)]
-    inside = ", ".join(f"{field}={expression(getattr(value, field))}" for field in given)
+    named = [(RENAMED.get((name, field), field), getattr(value, field)) for field in given]
+    inside = ", ".join(f"{field}={expression(part)}" for field, part in named)
     return f"{name}({inside})"
 
 

@@ -15,7 +15,7 @@ from tacit.accounting import curves
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.composition import Composition, Failing, Responses, TwoSteps, compose
 from tacit.accounting.lazy import CappedChain, LazyChain
-from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
+from tacit.accounting.objective_perturbation import LinkedReleases
 
 PURE, GAUSSIAN, RANGE = curves.Pure(0.1), curves.Gaussian(1.0), curves.BoundedRange(0.3)
 TABLE = curves.Renyi([2.0], [0.1])

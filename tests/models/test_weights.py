@@ -11,7 +11,7 @@ from models.records import CLASSIFIERS, SOURCE, private
 from tacit.accounting.composition import joint
 from tacit.accounting.curves import Gaussian
 from tacit.accounting.guarantee import Relation
-from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases
+from tacit.accounting.objective_perturbation import LinkedReleases
 from tacit.errors import InvalidInput
 from tacit.losses import LogisticLoss, SmoothedHingeLoss
 from tacit.noise.randomness import Randomness

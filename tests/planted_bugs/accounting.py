@@ -15,12 +15,12 @@ from planted_bugs.tested import by_test
 from tacit.accounting import chain_profiles, composition, conversion, guarantee, lazy
 from tacit.accounting import chain_profiles as few_steps
 from tacit.accounting import chain_profiles as smoothed_walk
+from tacit.accounting import objective_perturbation as linked_accounting
 from tacit.accounting.curves import Approximate, BoundedRange, Gaussian, Pure, Renyi, Repeated
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT, Guarantee
 from tacit.algorithms.arms.arm_plan import ArmPlan
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis
 from tacit.algorithms.experts import HedgeOnSums
-from tacit.algorithms.stochastic.objective_perturbation import accounting as linked_accounting
 from tacit.auditing.report import Finding
 from tacit.noise import noisy_vectors
 from tacit.problems import Arms, Experts
@@ -190,8 +190,8 @@ CONTROLS: tuple[Control, ...] = (
     in_accounting("an epsilon of experiments may be a millionth too small", experiments, "_ROUNDED",
                   lambda honest: mpmath.mpf("1e-6"),
                   by_test("experiments.test_contract", "test_the_second_accountant_agrees", Promise(1.0, 1e-6, 5))),
-    in_accounting("arms state more than their largest rate costs", ArmPlan, "curve",
-                  lambda honest: property(lambda plan: Pure(plan.epsilon)), loud_arms),
+    in_accounting("arms state more than their largest rate costs", ArmPlan, "releases",
+                  lambda honest: property(lambda plan: replace(honest.func(plan), privacy=plan.epsilon)), loud_arms),
     Control(
         "a form that no plan has is read on", "accounting",
         swap(VERIFIER, "check_schema", lambda honest: lambda *_, **__: None),
@@ -234,7 +234,7 @@ CONTROLS: tuple[Control, ...] = (
     in_accounting("a response less than there are", composition, "_binomial_walk", _one_step_less,
                   by_test("accounting.test_composition", "test_equal_responses_are_binomial", 0.1, 100)),
     in_accounting("epsilons of both relations added", Guarantee, "as_replacement", _same_number, mixed_relations),
-    in_accounting("epochs not held to their target", doubling, "_covers", lambda honest: lambda *parts: True,
+    in_accounting("epochs not held to their target", doubling, "within", lambda honest: lambda *parts: True,
                   by_test("runtime.test_doubling", "test_an_epoch_beyond_the_target_never_begins")),
     in_accounting("cube noise that float64 cannot hold", noisy_vectors, "least_cube_rate",
                   lambda honest: lambda *parts: 2.0**-32,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from planted_bugs.catalogue import Control, around, planting
+from planted_bugs.catalogue import Bug, Control, around, both, planting, swap
 from planted_bugs.checked import found
 from tacit.algorithms.arms.arm_plan import ArmPlan, BitLearner, LossLearner
 from tacit.algorithms.arms.batched_tsallis.batched_tsallis import BatchedTsallis, BatchedTsallisLearner
@@ -19,6 +20,7 @@ from tacit.auditing.instances import alphabet
 from tacit.auditing.report import Finding
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms
+from tacit.releases import Sized
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.testing.rounds import Case
@@ -61,6 +63,14 @@ def masked() -> Case:
     """Twenty rounds, as the losses of both arms."""
     losses = Randomness.replayable(8).stream("losses").random(20).tolist()
     return Case(tsallis(horizon=20), losses, lambda part: np.tile(np.array(part)[:, None], 2))
+
+
+def believed(rate: Callable[[Any], Any]) -> Bug:
+    """Plant another rate of the noise; the declaration would refuse it if it looked at what rates cost."""
+    return both(
+        swap(ClippedGeometric, "rate", rate),
+        swap(Sized, "check_cost", lambda _: lambda release, *numbers: None),
+    )
 
 
 def _loud_rate(honest: Any) -> Any:
@@ -142,8 +152,8 @@ def _stale(honest: Any) -> Any:
 
 in_arms = planting("arms")
 CONTROLS: tuple[Control, ...] = (
-    in_arms("halved noise (batched Tsallis)", ClippedGeometric, "rate", _loud_rate, lambda: searched(tsallis())),
-    in_arms("several rounds per person forgotten (batched Tsallis)", ClippedGeometric, "rate", _one_round,
+    Control("halved noise (batched Tsallis)", "arms", believed(_loud_rate), lambda: searched(tsallis())),
+    Control("several rounds per person forgotten (batched Tsallis)", "arms", believed(_one_round),
             lambda: searched(tsallis(eta=0.2, rounds_per_person=2))),
     in_arms("a block released twice (live arms)", LiveArmsLearner, "_release", _block_twice,
             lambda: one_pair(live(), 0)),

@@ -88,7 +88,7 @@ def planting(family: str) -> Callable[..., Control]:
 PARTS = (
     "sums", "experts", "tracking", "convex", "densities", "accounting", "life_of_noise", "errors", "arms", "delays",
     "losses", "measures", "fleet", "beside_models", "stores", "on_sums", "services", "contexts", "policies",
-    "experiments", "descent", "printed_bandit", "printed_tracking", "printed_papers", "printed_l2p",
+    "experiments", "descent", "releases", "printed_bandit", "printed_tracking", "printed_papers", "printed_l2p",
     "printed_online_to_batch", "printed_ctrl",
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ from tacit.losses.loss import LinearLoss, LogisticLoss, clip_rows, finite_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.problems import Bandit, Convex, Lipschitz, Stochastic
-from tacit.runtime.on_sums import RunningSumPlan
+from tacit.releases import NoisySums
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.two_chains import TwoChains
@@ -180,11 +180,12 @@ def _small_constant(honest: Any) -> Any:
 def _one_estimate(honest: Any) -> Any:
     """The range of a value for the range of an estimate: n/zeta is forgotten."""
 
-    def records(self: bandit_fw.BanditFW) -> Any:
-        fair = honest.fget(self)
-        return replace(fair, norm=fair.norm * self.zeta / self.problem.domain.hull_dimension)
+    def releases(self: bandit_fw.BanditFW) -> Any:
+        fair = honest.func(self)
+        short = fair.records.norm * self.zeta / self.problem.domain.hull_dimension
+        return replace(fair, records=replace(fair.records, norm=short))
 
-    return property(records)
+    return property(releases)
 
 
 def _unchecked(honest: Any) -> Any:
@@ -291,8 +292,8 @@ CONTROLS: tuple[Control, ...] = (
     Control(
         "second stream not paid for (FTRL)", "convex",
         both(
-            swap(RunningSumPlan, "privacy_per_stream", lambda _: property(lambda self: self.privacy)),
-            swap(RunningSumPlan, "curve", lambda _: property(lambda self: self.grid.curve)),
+            swap(NoisySums, "privacy_per_stream", lambda _: property(lambda self: self.privacy)),
+            swap(NoisySums, "own_curve", lambda _: lambda self: self.grid.curve),
         ),
         lambda: replayed(two_streams()),
     ),
@@ -331,7 +332,7 @@ CONTROLS: tuple[Control, ...] = (
     in_convex("an iterate without certificate", minimum, "_certified", _uncertified, AT_THE_KINKS),
     in_convex("ratios not clipped (Gibbs)", TwoChains, "absorb", no_limit, gibbs, fast=False),
     in_bandit("values not clipped (bandit)", BanditLearner, "_check", _raw_value, lambda: replayed(bandit())),
-    in_bandit("sensitivity of a value for that of an estimate", bandit_fw.BanditFW, "records", _one_estimate,
+    in_bandit("sensitivity of a value for that of an estimate", bandit_fw.BanditFW, "releases", _one_estimate,
               lambda: replayed(bandit())),
     in_stochastic("differences clipped at twice the bound", online_to_batch, "_shares", _loose_shares,
                   lambda: replayed(one_pass())),

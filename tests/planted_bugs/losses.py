@@ -10,7 +10,6 @@ from planted_bugs.catalogue import Control, planting
 from planted_bugs.convex import integrated
 from planted_bugs.tested import by_test
 from tacit.algorithms.convex.ctrl import coupled
-from tacit.algorithms.convex.l2p_convex import l2p_convex as accounting
 from tacit.algorithms.convex.l2p_convex.l2p_convex import L2PConvex
 from tacit.algorithms.convex.private_ftrl import PrivateFTRL, PrivateFTRLLearner
 from tacit.auditing.instances import extremes
@@ -21,6 +20,7 @@ from tacit.losses import loss as base
 from tacit.losses.loss import LogisticLoss, QuadraticLoss, RowLoss
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
+from tacit.releases import Coin
 
 
 def constants(loss: RowLoss) -> Finding:
@@ -76,6 +76,6 @@ CONTROLS: tuple[Control, ...] = (
     in_losses("a gradient that is no number is added up", PrivateFTRLLearner, "_gradient",
               lambda _: lambda self, data, at: self._row_loss.gradients(at, data)[0],
               by_test("losses.test_own", "test_a_slope_that_is_no_number_raises_for_nobody", PrivateFTRL, "exact")),
-    in_losses("a target of 0 taken for no loss", accounting, "coin_move",
-              lambda honest: lambda problem, tuned, *rest: tuned.clip, no_target, fast=False),
+    in_losses("a target of 0 taken for no loss", Coin, "bit",
+              lambda _: lambda self, among: self.limit, no_target, fast=False),
 )  # fmt: skip

@@ -11,9 +11,11 @@ import numpy as np
 from planted_bugs.catalogue import Control, around, planting, swap
 from planted_bugs.convex import no_limit
 from planted_bugs.experts import searched
-from tacit.algorithms.measures import L2PMeasure, OwnMeasure, l2p_measure
+from tacit.accounting.guarantee import ZERO_OUT
+from tacit.algorithms.measures import L2PMeasure, OwnMeasure
 from tacit.algorithms.measures.l2p_measure import History
 from tacit.problems import Problem
+from tacit.releases import LazyChain, Neighbours
 from tacit.runtime.two_chains import TwoChains
 
 
@@ -52,13 +54,9 @@ def _counted_thrice(honest: Any, self: History, source: Any) -> Any:
 
 
 @around
-def _half_range(
-    honest: Any, measure: Any, rounds: int, tuned: Any, reference_force: float, relation: Any, people: int
-) -> Any:
+def _half_range(honest: Any, release: Any, among: Any) -> Any:
     """Coins and draws are accounted for as if a person had one side only."""
-    from tacit.accounting.guarantee import ZERO_OUT
-
-    return honest(measure, rounds, tuned, reference_force, ZERO_OUT, people)
+    return honest(release, Neighbours(ZERO_OUT, among.rounds))
 
 
 def fresh(plan: L2PMeasure) -> L2PMeasure:
@@ -74,6 +72,6 @@ CONTROLS: tuple[Control, ...] = (
                lambda: searched(fresh(STEEP), 8)),
     Control(
         "a person moves a measure by one side only", "accounting",
-        swap(l2p_measure, "measure_curve", _half_range), lambda: searched(fresh(HONEST), 8),
+        swap(LazyChain, "curve", _half_range), lambda: searched(fresh(HONEST), 8),
     ),
 )  # fmt: skip

@@ -18,7 +18,7 @@ def test_there_are_enough_of_them_in_every_family():
     assert families == {
         "sums", "experts", "tracking", "thresholds", "convex", "bandit", "stochastic", "accounting", "arms", "noise",
         "estimators", "delays", "losses", "fleet", "store", "service", "memory", "experiments", "contexts",
-        "policies", "descent", "printed", "papers",
+        "policies", "descent", "releases", "printed", "papers",
     }  # fmt: skip
 
 

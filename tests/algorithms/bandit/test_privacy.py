@@ -174,7 +174,7 @@ class TestPrintedNoise:
         plan.start(Randomness.replayable(1))
 
     def test_the_old_spelling_names_the_new_one(self):
-        with pytest.raises(InvalidInput, match=r"use BanditFW\.as_printed"):
+        with pytest.raises(InvalidInput, match=r"BanditFW\.as_printed"):
             planned(calibration="paper")
 
     def test_a_short_horizon_names_one_that_is_enough(self):

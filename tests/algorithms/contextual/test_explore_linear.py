@@ -18,6 +18,7 @@ from tacit.environments.contextual import SHAPES, LinearContexts
 from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.sampler_bounds import WIDE_SIGMA
 from tacit.problems import ContextualArms
+from tacit.releases import Neighbours
 from tacit.runtime.small_instances import SmallInstance
 from tacit.simulation.loop import simulate
 
@@ -263,7 +264,7 @@ def test_sensitivity_in_integers(n, relation):
     made = ExploreLinear.calibrate(problem, epsilon=1.0, delta=1e-6, relation=relation)
     lattice, rng = made.lattice, np.random.default_rng(4)
     vectors, losses = records(lattice, 100)
-    allowed, largest = lattice.mu(made.relation, 1) * WIDE_SIGMA, 0.0
+    allowed, largest = lattice.products(1).mu(Neighbours(made.relation)) * WIDE_SIGMA, 0.0
     first = lattice.units * np.eye(3, dtype=np.int64)[0]
     for features in vectors:
         for loss, action in product(losses, {0, n - 1}):

@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 
 from tacit.accounting.composition import compose
 from tacit.accounting.curves import Curve, Gaussian
-from tacit.algorithms.stochastic.objective_perturbation.accounting import GaussianAlternatives, LinkedReleases
+from tacit.accounting.objective_perturbation import GaussianAlternatives, LinkedReleases
 from tacit.errors import InvalidInput
 
 GRID = np.linspace(-60.0, 60.0, 60_001)

@@ -7,7 +7,7 @@ from scipy.special import expit
 from tacit.accounting.conversion import renyi_epsilon
 from tacit.accounting.curves import Curve, Gaussian
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT
-from tacit.algorithms.stochastic.objective_perturbation.accounting import (
+from tacit.accounting.objective_perturbation import (
     GaussianAlternatives,
     composed,
     release_curve,

@@ -193,10 +193,13 @@ def test_the_certified_rule_minimises_the_bound():
 
 
 def test_several_releases_cost_more():
-    one, three = calibrated(), calibrated(releases=3)
+    one, three = calibrated(), calibrated(models=3)
     assert three.noise_scale > 1.5 * one.noise_scale
     assert three.guarantee.epsilon() <= 1.0 * (1 + 1e-9)
     assert "3 final models" in three.guarantee.released
+    assert calibrated(releases=3) == three  # the old name of the parameter
+    assert replace(one, releases=3) == replace(one, models=3)
+    assert three.parameters["releases"] == 3  # as saved states and contracts say
 
 
 FAMILY = ConvexFamily(lipschitz=1.0, smoothness=0.25, family="glm")
@@ -211,7 +214,7 @@ FAMILY = ConvexFamily(lipschitz=1.0, smoothness=0.25, family="glm")
         ({"regularisation": "best"}, "regularisation"),
         ({"regularisation": -1.0}, "regularisation"),
         ({"regularisation": 0.01}, "too small"),
-        ({"releases": 0}, "releases"),
+        ({"releases": 0}, "models"),
         ({"loss": FAMILY}, "family"),
     ],
 )

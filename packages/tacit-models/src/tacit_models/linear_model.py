@@ -121,7 +121,7 @@ class PrivateLinearModel(Exported, BaseEstimator):
         """The public plan of objective perturbation; nothing in it comes from the data."""
         rule = rule or self.regularisation or "practical"
         plan: ObjectivePerturbation = self._calibrated(
-            ObjectivePerturbation, loss, records, dimension, epsilon, regularisation=rule, releases=releases
+            ObjectivePerturbation, loss, records, dimension, epsilon, regularisation=rule, models=releases
         )
         return plan
 

@@ -78,6 +78,8 @@ def check_number(
     closed_high: bool = False,
 ) -> float:
     """Return `value` as a finite float inside the interval from `above` to `below`."""
+    if type(value) is float and above < value < below:  # the hot path of searches: finite, and no end
+        return value
     allowed = (above, below, closed_low, closed_high)
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise invalid(owner, name, _interval(*allowed), value)
@@ -144,6 +146,8 @@ def check_table(owner: str, rows: int, columns: int) -> None:
 
 def check_integer(owner: str, name: str, value: object, *, at_least: int = 1, at_most: int | None = None) -> int:
     """Return `value` as an int of at least `at_least` (and at most `at_most`)."""
+    if type(value) is int and at_least <= value <= (LARGEST_INTEGER if at_most is None else at_most):
+        return value
     allowed = f"a whole number of at least {at_least} (and below 2**63)"
     if at_most is not None:
         allowed = f"a whole number from {at_least} to {at_most}"

@@ -8,12 +8,14 @@ import pytest
 
 from tacit.accounting.curves import Curve
 from tacit.accounting.guarantee import REPLACE, ZERO_OUT
-from tacit.algorithms.convex.ctrl.certificate import Facts, PerturbedMinimiser, ctrl_chain, log_excess_moment
+from tacit.accounting.perturbed_minimisers import PerturbedMinimiser, log_excess_moment
+from tacit.algorithms.convex.ctrl.certificate import Facts, ctrl_chain
 from tacit.domains import Ball
 from tacit.errors import InvalidInput
 from tacit.losses import ConvexFamily
 from tacit.noise.randomness import Randomness
 from tacit.problems import Convex
+from tacit.releases import Neighbours
 
 
 def reference(a, d, c, s):
@@ -151,8 +153,8 @@ def test_drift_of_later_coins(linear_model):
             ratios.append(-(2 * total @ u + u @ u) / (2 * sigma**2) + growth)
         bound = ctrl_chain(
             rounds=10, dimension=d, linear_model=linear_model, lipschitz=g, smoothness=beta, eta=eta, sigma=sigma,
-            force=0.1, log_phi=1e9, shift=0.0, relation=REPLACE, rounds_per_person=1,
-        ).drift  # fmt: skip
+            force=0.1, log_phi=1e9, shift=0.0,
+        ).curve(Neighbours()).drift  # fmt: skip
         worst = max(worst, abs(ratios[0] - ratios[1]) / bound)
     assert 0.8 < worst <= 1 + 1e-9
 
@@ -162,10 +164,10 @@ def test_zero_out_and_people_scale_as_they_should():
         "rounds": 100, "dimension": 3, "lipschitz": 1.0, "smoothness": 1.0, "eta": 0.01, "sigma": 50.0,
         "force": 0.1, "log_phi": 0.2, "shift": 0.0,
     }  # fmt: skip
-    one = ctrl_chain(**common, linear_model=True, relation=REPLACE, rounds_per_person=1)
-    zero = ctrl_chain(**common, linear_model=True, relation=ZERO_OUT, rounds_per_person=1)
-    two = ctrl_chain(**common, linear_model=True, relation=REPLACE, rounds_per_person=2)
-    general = ctrl_chain(**common, linear_model=False, relation=REPLACE, rounds_per_person=1)
+    one = ctrl_chain(**common, linear_model=True).curve(Neighbours(REPLACE, 1))
+    zero = ctrl_chain(**common, linear_model=True).curve(Neighbours(ZERO_OUT, 1))
+    two = ctrl_chain(**common, linear_model=True).curve(Neighbours(REPLACE, 2))
+    general = ctrl_chain(**common, linear_model=False).curve(Neighbours(REPLACE, 1))
     assert zero.draw.slope == one.draw.slope / 2 == two.draw.slope / 4
     assert one.draw.slope == pytest.approx(2 / 50)  # both versions of a round pull by at most G, against sigma
     assert one.draw.offset == pytest.approx(np.log(1.01) + (2 / 50) ** 2 / 2)
@@ -198,8 +200,8 @@ def test_whole_transcript_is_under_the_certified_curve(sigma, eta, force):
     log_phi = float(np.log1p(eta) + 1 / (2 * sigma**2) + 3 / sigma)
     curve = ctrl_chain(
         rounds=3, dimension=1, linear_model=True, lipschitz=1.0, smoothness=1.0, eta=eta, sigma=sigma, force=force,
-        log_phi=log_phi, shift=0.0, relation=REPLACE, rounds_per_person=1,
-    )  # fmt: skip
+        log_phi=log_phi, shift=0.0,
+    ).curve(Neighbours())  # fmt: skip
     pairs = [(linear(1.0), linear(-1.0)), (squared(1.0, 1.0), squared(1.0, -1.0)), (squared(1.0, 0.0), linear(1.0))]
     closest = 0.0
     for one, other in pairs:
@@ -232,8 +234,8 @@ def test_barriers_at_displaced_minimisers_are_paid_for(weight, second):
     error = -2 * np.log1p(-rho) * eta / (1 + eta)
     curve = ctrl_chain(
         rounds=3, dimension=1, linear_model=True, lipschitz=1.0, smoothness=1.0, eta=eta, sigma=sigma, force=force,
-        log_phi=log_phi, shift=0.0, relation=REPLACE, rounds_per_person=1, coin_error=error,
-    )  # fmt: skip
+        log_phi=log_phi, shift=0.0, coin_error=error,
+    ).curve(Neighbours())  # fmt: skip
     moved = 0.0
     for one, other in (
         (linear(1.0), linear(-1.0)),

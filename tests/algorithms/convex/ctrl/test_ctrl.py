@@ -75,7 +75,7 @@ def test_the_old_spelling_names_the_new_one():
         lambda: CTRL.calibrate(problem, epsilon=1.0, delta=1e-6, calibration="paper"),
         lambda: CTRL(problem, 0.1, 50.0, 0.1, 0.1, "paper"),
     ):
-        with pytest.raises(InvalidInput, match=r"use CTRL\.as_printed\(problem"):
+        with pytest.raises(InvalidInput, match=r"CTRL\.as_printed\(problem"):
             make()
     with pytest.raises(InvalidInput, match="'calibration'"):
         CTRL(problem, 0.1, 50.0, 0.1, 0.1, "guess")

@@ -14,26 +14,19 @@ from functools import cached_property
 from typing import Any
 
 from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.curves import Gaussian, SamplerError
 from tacit.accounting.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.errors import PrivacyError
 from tacit.noise.lattice import LARGEST_LATTICE_DIMENSION
 from tacit.noise.running_sums import Buffered, best_gaussian
-from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Records, SummedRecords
+from tacit.noise.running_sums.accumulators import LARGEST_SUMMED
 from tacit.noise.running_sums.running_sum import Grid
+from tacit.releases import Grouped, Neighbours, NoisySums, Releases, Vectors
 from tacit.runtime.target import Target
 from tacit.validation import FloatArray, check_flag, check_integer, check_positive, plain_fields, without_caches
 
 ONE_ROW = "model, loss and preprocessing of a row look at that row and at public numbers"
 PLACES = "rows have their places without a look at the data"
 BITS = "the gradient of a row has the same bits whatever rows are computed beside it"
-
-
-@dataclass(frozen=True)
-class StepRecords(SummedRecords):
-    """Sums of rows that were quantised one by one; a person has at most one of them in each step."""
-
-    apart, spacing = Records.apart, Records.spacing
 
 
 @dataclass(frozen=True)
@@ -132,13 +125,31 @@ class EpochPlan:
         """The running sum, made for rows that are one pass apart."""
         return best_gaussian(self.steps, self.epochs, self.batches)
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets are neighbours: a person's row is in every pass, and a person has several rows."""
+        return Neighbours(self.relation, self.epochs, self.batches)
+
+    @cached_property
+    def sums(self) -> NoisySums:
+        """The declaration of the noisy sums of gradients, for one row of a person."""
+        size = self.records if self.hashed else -(-self.records // self.batches)  # a hash may name one batch for all
+        return NoisySums(
+            records=Vectors(self.parameters, float(self.clip), size, once=True),
+            mechanism=self.mechanism,
+            privacy=self.mu / self.rows_per_person,
+            made_for=self.neighbours,
+        )
+
+    @property
+    def releases(self) -> Releases:
+        """The declaration of what is released: the noisy sums, of all rows of a person together."""
+        return Grouped(self.sums, self.rows_per_person) if self.rows_per_person > 1 else self.sums
+
     @cached_property
     def grid(self) -> Grid:
         """The lattice of the sums."""
-        size = self.records if self.hashed else -(-self.records // self.batches)  # a hash may name one batch for all
-        sides, rows = self.relation.sides, {"batch": size, "separation": self.batches}
-        facts = StepRecords(self.parameters, sides, self.epochs, float(self.clip), **rows)
-        return self.mechanism.grid(self.mu / self.rows_per_person, facts)
+        return self.sums.grid
 
     @property
     def scale(self) -> float:
@@ -162,17 +173,14 @@ class EpochPlan:
     @cached_property
     def guarantee(self) -> Guarantee:
         """The privacy contract of one run."""
-        curve = self.grid.curve
-        if self.rows_per_person > 1 and isinstance(curve, SamplerError):  # the lattice is that of one row
-            curve = SamplerError(Gaussian(self.mu), curve.distance, self.rows_per_person, curve.extra, curve.exponent)
         return Guarantee(
-            curve=curve,
+            curve=self.releases.curve(self.neighbours),
             at_delta=self.delta,
             released="every noisy gradient, hence every parameter of every step",
             theorem="private running sum of clipped gradients of rows that are one pass apart",
             relation=self.relation,
             unit="one record",
             rounds_per_person=self.rows_per_person,
-            numerics=self.grid.numerics,
+            numerics=self.releases.numerics(self.neighbours, self.delta),
             assumed=f"{ONE_ROW}; {BITS if self.hashed else PLACES}" if self.batches > 1 else ONE_ROW,
         )

@@ -39,6 +39,8 @@ class Curve(ABC):
 
     _kinds: ClassVar[dict[str, type[Curve]]] = {}
     notion: ClassVar[str] = "RDP"
+    _home: ClassVar[str] = ""
+    """The module that saved curves name (empty: that of the class)."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -85,7 +87,7 @@ class Curve(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready description from which `from_dict` rebuilds the curve."""
-        content: dict[str, Any] = {"kind": type(self).__name__, "home": type(self).__module__}
+        content: dict[str, Any] = {"kind": type(self).__name__, "home": self._home or type(self).__module__}
         for field in fields(self):
             content[field.name] = _plain(getattr(self, field.name))
         return content

@@ -88,7 +88,7 @@ def moved_sums(instance: SmallInstance, generator: np.random.Generator, *, pairs
     plan, letters = instance.plan, alphabet(instance.plan)
     assert isinstance(plan, ExploreLinear)
     rounds, coined, size = plan.rounds, plan.explore + plan.problem.delay, len(letters.symbols)
-    promised = plan.lattice.mu(plan.relation, plan.rounds_per_person)
+    promised = plan.lattice.products(len(plan.phases)).mu(plan.neighbours)
     people, zero_out = min(plan.rounds_per_person, plan.explore), plan.relation is ZERO_OUT
     worst, reason = 0.0, ""
     every = product(range(plan.problem.n), repeat=coined)

@@ -11,18 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import exp
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.curves import Approximate, Curve, Gaussian, Pure, SamplerError
+from tacit.accounting.curves import Approximate
 from tacit.accounting.guarantee import Guarantee
-from tacit.accounting.rounding import exact_up_to
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Problem
+from tacit.releases import Epochs, Neighbours
+from tacit.releases.combinators import shared_curve, within
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
@@ -31,11 +30,6 @@ from tacit.runtime.target import RegretBound, Target
 from tacit.validation import check_integer
 
 FIRST_EPOCH = 1024
-# What noise on a lattice may add to epsilon and delta in any epoch: 1e8 rounds in 1e4 dimensions add 6e-24.
-LATTICE_SLACK = 1e-20
-# Distances cost delta 1 + e^epsilon times as much: of the target's this share, which its mu leaves unspent, at most,
-# but never less than 1e9 rounds times dimensions need.
-_DELTA_SHARE, _LEAST_DISTANCE = 1e-11, 4e-27
 REFERENCE_ROUNDS = 2**17 - FIRST_EPOCH
 
 
@@ -100,14 +94,15 @@ class Doubling(Plan):
             plan = self.make(replace(self.problem, horizon=FIRST_EPOCH * 2**index))
             plan.refuse_unkept(private=True)
             first = plan if index == 0 else self.epoch(0)
-            shared, several = self._shared_curve(first), self.target.rounds_per_person
+            shared = shared_curve(first.guarantee.curve, self.target.epsilon, self.target.delta)
+            several = self.target.rounds_per_person
             if several > 1 and isinstance(shared, Approximate):
                 raise PrivacyError(
                     f"An unknown horizon has no proved accounting for rounds_per_person={several} with "
                     f"{plan.algorithm} at delta={self.target.delta:g}, because a person's rounds may stand in several "
                     "epochs: take delta=0, or an algorithm with Gaussian noise on sums."
                 )
-            if not _covers(shared, plan.guarantee.curve, self.target):
+            if not within(shared, plan.guarantee.curve, several):
                 raise PrivacyError(
                     f"Epoch {index} of {plan.algorithm} has a guarantee of its own, beyond epsilon="
                     f"{self.target.epsilon:g} at delta={self.target.delta:g}: all epochs must share one."
@@ -123,30 +118,39 @@ class Doubling(Plan):
         """The plans of all epochs up to the last one that is planned so far, or has begun."""
         return [self.epoch(index) for index in range(max(self._epochs, default=0) + 1)]
 
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets are neighbours; rounds of a person may be any, also the closest ones."""
+        return Neighbours(self.epoch(0).guarantee.relation, self.target.rounds_per_person)
+
+    @property
+    def releases(self) -> Epochs | None:
+        """The declaration of the epochs that are planned so far (None: they declare nothing)."""
+        planned = [epoch.releases for epoch in self.planned()]
+        parts = tuple(part for part in planned if part is not None)
+        if not parts:
+            return None
+        return Epochs(parts, self.target.epsilon, self.target.delta, made_for=self.neighbours)
+
     @cached_property
     def guarantee(self) -> Guarantee:
-        first, curve = self.epoch(0).guarantee, self._shared_curve(self.epoch(0))
+        first, releases = self.epoch(0).guarantee, self.releases
         several = self.target.rounds_per_person
         group = f", {several} rounds of a person as {several} single ones," if several > 1 else ""
+        if releases is None:
+            curve = shared_curve(first.curve, self.target.epsilon, self.target.delta)
+            numerics = first.numerics
+        else:
+            curve = releases.curve(self.neighbours)
+            numerics = releases.numerics(self.neighbours, self.target.delta)
         return replace(
             first,
             curve=curve,
             rounds_per_person=several,
-            numerics=exact_up_to(LATTICE_SLACK) if isinstance(curve, SamplerError) else first.numerics,
+            numerics=numerics,
             at_delta=self.target.delta if first.at_delta else 0.0,  # 0 where the epochs are pure
             theorem=f"parallel composition over disjoint epochs{group} of: {first.theorem}",
         )
-
-    def _shared_curve(self, first: Plan) -> Curve:
-        """A curve of the epochs' kind, where one number says it all; else the one point that all of them meet."""
-        epsilon, delta, curve = self.target.epsilon, self.target.delta, first.guarantee.curve
-        if delta == 0 or isinstance(curve, Pure):
-            return Pure(epsilon)
-        exact = isinstance(curve, SamplerError)
-        if not isinstance(curve.curve if isinstance(curve, SamplerError) else curve, Gaussian):
-            return Approximate(epsilon, delta)
-        noise = Gaussian(gaussian_mu(epsilon, delta))
-        return SamplerError(noise, _distance(self.target), 1, LATTICE_SLACK, LATTICE_SLACK) if exact else noise
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -195,32 +199,6 @@ class Doubling(Plan):
 
 
 Plan._restarted = Doubling
-
-
-def _distance(target: Target) -> float:
-    """How far the samplers of an epoch may be from their laws, in total variation: the target is met all the same."""
-    affordable = _DELTA_SHARE * target.delta / (1 + exp(min(target.epsilon, 700.0)))
-    return min(LATTICE_SLACK, max(_LEAST_DISTANCE, affordable))
-
-
-def _covers(shared: Curve, curve: Curve, target: Target) -> bool:
-    """Whether as many rounds as a person may have, each on the curve of an epoch, lie under the one that epochs share.
-
-    m rounds make a chain of m + 1 streams that differ in one epoch each: m times epsilon or mu, samplers off m times.
-    """
-    several = target.rounds_per_person
-    match shared, curve:
-        case Pure(value=limit), _:
-            return several * curve.pure() <= limit
-        case Gaussian(mu=limit), Gaussian(mu=mu):
-            return several * mu <= limit
-        case SamplerError(curve=Gaussian(mu=limit)), SamplerError(curve=Gaussian(mu=mu)):
-            far = several * curve.distance * curve.draws > shared.distance
-            slack = several * max(curve.extra, curve.exponent)
-            return several * mu <= limit and not far and slack <= LATTICE_SLACK
-        case Approximate(), _:
-            return curve.epsilon(target.delta) <= target.epsilon or curve.delta(target.epsilon) <= target.delta
-    return False
 
 
 def _of_epoch(name: str) -> Any:

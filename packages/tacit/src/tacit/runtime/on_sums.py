@@ -6,17 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.composition import joint
-from tacit.accounting.curves import ROUND_UP, Curve, SamplerError
-from tacit.accounting.rounding import exact_up_to
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, best_gaussian
 from tacit.noise.running_sums.accumulators import Records
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Problem
+from tacit.releases import NoisySums
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.small_instances import Attack, SmallInstance
 from tacit.runtime.target import Target
@@ -46,6 +43,11 @@ class RunningSumPlan(PrivatePlan):
         check_positive(self.algorithm, "privacy", self.privacy)
 
     @property
+    @abstractmethod
+    def releases(self) -> NoisySums:
+        """The declaration of the sums."""
+
+    @property
     def streams(self) -> int:
         """How many independent noises hide the same sums."""
         return 1
@@ -53,15 +55,12 @@ class RunningSumPlan(PrivatePlan):
     @property
     def privacy_per_stream(self) -> float:
         """The mu or epsilon of each stream, rounded to the private side."""
-        if self.streams == 1:
-            return self.privacy
-        together = sqrt(self.streams) if self.mechanism.noise == "gaussian" else self.streams
-        return self.privacy / together / ROUND_UP**2
+        return self.releases.privacy_per_stream
 
     @property
-    @abstractmethod
     def records(self) -> Records:
         """What a round adds to the sums, and how far one person moves them."""
+        return self.releases.records.records(self.neighbours)
 
     @property
     def sensitivity(self) -> float:
@@ -71,24 +70,12 @@ class RunningSumPlan(PrivatePlan):
     @cached_property
     def grid(self) -> Grid:
         """The lattice of the sums, in each stream."""
-        return self.mechanism.grid(self.privacy_per_stream, self.records, numerics=self.numerics)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """The privacy curve of the sums of all streams together."""
-        several = self.streams > 1 and self.mechanism.steps > 0
-        return joint([self.grid.curve] * self.streams) if several else self.grid.curve
+        return self.releases.grid
 
     @property
     def scale(self) -> float:
         """Scale of each fresh noise."""
         return self.grid.scale
-
-    @property
-    def stated_numerics(self) -> str:
-        """The contract's statement on numerics."""
-        curve = self.curve
-        return exact_up_to(curve.extra) if self.streams > 1 and isinstance(curve, SamplerError) else self.grid.numerics
 
     def _summed(self, problem: Problem, steps: int | None = None) -> tuple[SmallInstance, ...]:
         """The instances of a short problem, whose sum has so many steps (None: the last round is never used)."""

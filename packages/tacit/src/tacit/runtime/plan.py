@@ -20,10 +20,11 @@ import numpy as np
 from tacit.accounting.curves import Curve, NotPrivate
 from tacit.accounting.guarantee import EVENT, REPLACE, Guarantee, Relation, as_relation
 from tacit.accounting.ledger import Ledger, check_ledger
-from tacit.accounting.rounding import IDEALIZED, rounded_up
+from tacit.accounting.rounding import rounded_up
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Options, Problem
+from tacit.releases import Neighbours, Releases
 from tacit.runtime.learner import Learner
 from tacit.runtime.printed import RUNNABLE, Printed, Status
 from tacit.runtime.small_instances import SmallInstance
@@ -175,6 +176,14 @@ class Plan(ABC):
     @abstractmethod
     def guarantee(self) -> Guarantee:
         """The privacy contract."""
+
+    @property
+    def releases(self) -> Releases | None:
+        """The declaration of what is released, and of the noise that is drawn.
+
+        None where nothing is private, or where a plan states its curve itself and no declaration.
+        """
+        return None
 
     @property
     @abstractmethod
@@ -505,19 +514,31 @@ class PrivatePlan(Plan):
         return {name: value for name, value in super().parameters.items() if name != "separation" or value > 1}
 
     @property
-    @abstractmethod
+    def neighbours(self) -> Neighbours:
+        """Which data sets are neighbours: who is protected."""
+        return Neighbours(self.relation, self.rounds_per_person, self.separation)
+
+    @property
+    def _declared(self) -> Releases:
+        """The declaration, which a plan has unless it states its curve and words itself."""
+        if self.releases is None:
+            raise NotImplementedError(f"{self.algorithm} must declare its releases, or state its curve itself.")
+        return self.releases
+
+    @cached_property
     def curve(self) -> Curve:
         """The privacy curve of the releases."""
+        return self._declared.curve(self.neighbours)
 
     @property
     def stated_numerics(self) -> str:
         """The contract's statement on numerics."""
-        return IDEALIZED
+        return self._declared.numerics(self.neighbours, self.delta)
 
     @property
-    @abstractmethod
     def theorem(self) -> str:
         """The theorem that proves the guarantee."""
+        return self._declared.theorem
 
     @property
     def assumed(self) -> str:
@@ -525,9 +546,9 @@ class PrivatePlan(Plan):
         return ""
 
     @property
-    @abstractmethod
     def released(self) -> str:
         """The quantities that the contract covers, in words."""
+        return self._declared.shown.format(decision="decision")
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -12,6 +12,7 @@ from tacit.accounting.guarantee import REPLACE, Guarantee, Relation, as_relation
 from tacit.accounting.rounding import rounded_up
 from tacit.errors import PrivacyError
 from tacit.problems import ADVERSARIES
+from tacit.releases import Neighbours
 from tacit.validation import check_choice, check_integer, check_number, check_privacy, plain_fields
 
 NUMERICS = ("exact", "float")
@@ -130,6 +131,11 @@ class Target:
         if self.delta:
             delta = Gaussian(gaussian_mu(self.epsilon, self.delta) / several * _BARELY_LESS).delta(epsilon)
         return replace(self, epsilon=epsilon, delta=delta, rounds_per_person=1, separation=1)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets are neighbours."""
+        return Neighbours(self.relation, self.rounds_per_person, self.separation)
 
     @property
     def contract(self) -> dict[str, Any]:

@@ -17,8 +17,6 @@ from copy import copy
 from math import log1p
 from typing import Any, Protocol
 
-from tacit.accounting.curves import Curve
-from tacit.accounting.lazy import LazyChain
 from tacit.runtime.state import fitting
 
 
@@ -96,31 +94,3 @@ class TwoChains:
 
 
 CHAIN_STREAMS = ("keep", "draw", "reference keep", "reference draw")
-
-
-def two_chains_curve(
-    *,
-    limit: float,
-    bit: float,
-    batch: int,
-    slack: float,
-    force: float,
-    reference_force: float,
-    decisions: int,
-    draw: Curve,
-    rounds_per_person: int = 1,
-) -> Curve:
-    """What both chains leak: x's coins and draws, and y's draws (y's coins are data-free).
-
-    The running ratio lies in [-batch * limit, batch * limit]; `bit` is how far one round's feedback moves it.
-    """
-    return LazyChain.of_hazards(
-        decisions=decisions,
-        least=(slack - 1) * batch * limit - log1p(-force),
-        spread=2 * batch * limit,
-        bit=bit,
-        draw=draw,
-        batch=batch,
-        rounds_per_person=rounds_per_person,
-        reference=reference_force,
-    )

@@ -11,17 +11,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.accounting.curves import Curve, Pure
-from tacit.accounting.guarantee import EXACT, REPLACE
+from tacit.accounting.guarantee import REPLACE
 from tacit.algorithms.arms.clipped_geometric import LARGEST_RATE, ClippedGeometric
 from tacit.algorithms.arms.draws import Draws
 from tacit.errors import InvalidInput
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms, Options, Problem
+from tacit.releases import NoisyBits, Releases
 from tacit.runtime.learner import OptionLearner
 from tacit.runtime.plan import OptionPlan
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
@@ -49,9 +50,6 @@ class ArmPlan(OptionPlan):
     missing: float | str = field(default=WORST, kw_only=True)
     _takes: ClassVar[type[Problem]] = Arms
     released_streams: ClassVar[tuple[str, ...]] = ("noise",)
-    released: ClassVar[str] = "every decision and every noisy batch mean"
-    theorem: ClassVar[str] = "parallel composition: a round's feedback enters one noisy sum"
-    stated_numerics: ClassVar[str] = EXACT  # bits, integer sums, geometric noise: what runs is what is proved
 
     def _check_contract(self) -> None:
         super()._check_contract()
@@ -86,10 +84,17 @@ class ArmPlan(OptionPlan):
         release = self.release()
         return 1 / release.rate / release.steps_per_round
 
-    @property
-    def curve(self) -> Curve:
+    @cached_property
+    def releases(self) -> Releases:
         """Pure epsilon, or what the largest rate costs: delta would buy nothing where nothing is composed."""
-        return Pure(min(self.epsilon, LARGEST_RATE * self.release().rounds_per_person))
+        release = self.release()
+        return NoisyBits(
+            rate=release.rate,
+            privacy=min(self.epsilon, LARGEST_RATE * self.rounds_per_person),
+            steps=release.steps_per_round,
+            neutral=1 if release.steps_per_round == 2 else None,
+            made_for=self.neighbours,
+        )
 
     def _enumerable(
         self, loud: dict[str, Any], own: dict[str, Any], rounds: int = 4, **size: Any

@@ -42,6 +42,7 @@ from tacit.noise.running_sums.accumulators import SummedRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.printed import bandit as printed_formulas
 from tacit.problems import Bandit, Problem
+from tacit.releases import NoisySums, Vectors
 from tacit.runtime.on_sums import RunningSumPlan
 from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance, few_rounds
@@ -172,14 +173,27 @@ class BanditFW(RunningSumPlan):
         """The share by which leaders are shrunk so that exploring stays where losses are defined."""
         return room(self.problem, self.zeta)[1]
 
-    @property
-    def records(self) -> SummedRecords:
+    @cached_property
+    def releases(self) -> NoisySums:
         """A round's gradient estimate, of norm n |value - baseline|/zeta; a batch adds up those of its rounds.
 
         Several rounds of one person may lie in different batches: the encoded shifts add up.
         """
         n = self.problem.domain.hull_dimension
-        return SummedRecords(n, self.relation.sides, self.rounds_per_person, n * self.deviation / self.zeta * ROUND_UP)
+        return NoisySums(
+            records=Vectors(n, n * self.deviation / self.zeta * ROUND_UP, batch=1),
+            mechanism=self.mechanism,
+            privacy=self.privacy,
+            exact=self.numerics == "exact",
+            made_for=self.neighbours,
+        )
+
+    @cached_property
+    def records(self) -> SummedRecords:
+        """The gradient estimates of rounds, which a batch adds up."""
+        records = super().records
+        assert isinstance(records, SummedRecords)
+        return records
 
     @cached_property
     def certified(self) -> CertifiedRegret:

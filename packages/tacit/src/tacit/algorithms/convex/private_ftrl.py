@@ -30,10 +30,11 @@ from tacit.errors import PrivacyError
 from tacit.losses.loss import RowLoss, clip_rows, finite_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum
-from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords, VectorRecords
+from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, Records, SummedRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.noise.sampler_bounds import chi_mean
 from tacit.problems import Convex
+from tacit.releases import NoisySums, Vectors
 from tacit.runtime.on_sums import RunningSumPlan, private_sum, separated, sum_instances
 from tacit.runtime.rate_search import best_batch, tosses
 from tacit.runtime.small_instances import SmallInstance, clipped_losses, few_rounds
@@ -148,12 +149,21 @@ class PrivateFTRL(ConvexPlan, RunningSumPlan):
         return self.problem.lipschitz if self.projected else self.problem.everywhere.lipschitz
 
     @cached_property
-    def records(self) -> VectorRecords:
+    def releases(self) -> NoisySums:
+        batch = self.batch if self.batch > 1 else None
+        return NoisySums(
+            records=Vectors(self.problem.domain.hull_dimension, self.lipschitz, batch),
+            mechanism=self.mechanism,
+            privacy=self.privacy,
+            streams=self.streams,
+            exact=self.numerics == "exact",
+            made_for=self.neighbours,
+        )
+
+    @cached_property
+    def records(self) -> Records:
         """Gradients, clipped to the Lipschitz constant, or the sums of a batch of them."""
-        facts = self.problem.domain.hull_dimension, self.relation.sides, self.rounds_per_person, self.lipschitz
-        if self.batch == 1:
-            return VectorRecords(*facts, separation=self.separation)
-        return SummedRecords(*facts, batch=self.batch, separation=self.separation)
+        return super().records
 
     @property
     def expected_switches(self) -> float:

@@ -23,10 +23,11 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.losses.loss import clip_rows
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import CubeTree, RunningSum, Tree
-from tacit.noise.running_sums.accumulators import LossRecords, VectorRecords, unit_variance
+from tacit.noise.running_sums.accumulators import unit_variance
 from tacit.noise.running_sums.running_sum import Grid, check_mechanism
 from tacit.printed.ctrl import lemma_16, theorem_15
 from tacit.problems import Experts
+from tacit.releases import Losses, NoisySums, Vectors
 from tacit.runtime.on_sums import (
     READINGS_OF_SIGMA,
     RunningSumPlan,
@@ -113,12 +114,17 @@ class HedgeOnSums(ExpertPlan, RunningSumPlan):
         """What is summed in place of the losses (None: the losses)."""
         return None if self.matrix is None else Coordinates.of(self.matrix, self.problem.n)
 
-    @property
-    def records(self) -> LossRecords | VectorRecords:
-        if self.matrix is None or self.norm is None:
-            return LossRecords(self.problem.n, self.relation.sides, self.rounds_per_person, separation=self.separation)
-        facts = len(self.matrix), self.relation.sides, self.rounds_per_person, self.norm
-        return VectorRecords(*facts, separation=self.separation)
+    @cached_property
+    def releases(self) -> NoisySums:
+        clipped = self.matrix is not None and self.norm is not None
+        records = Vectors(len(self.matrix or ()), self.norm or 0.0) if clipped else Losses(self.problem.n)
+        return NoisySums(
+            records=records,
+            mechanism=self.mechanism,
+            privacy=self.privacy,
+            exact=self.numerics == "exact",
+            made_for=self.neighbours,
+        )
 
     @property
     def regret_bound(self) -> RegretBound:

@@ -18,8 +18,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tacit.accounting.calibration import largest, minimise
-from tacit.accounting.curves import BoundedRange, Curve
-from tacit.accounting.guarantee import EXACT, Relation
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import InvalidInput, PrivacyError
@@ -29,12 +27,13 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.printed import l2p
 from tacit.problems import Experts
+from tacit.releases import Coin, LazyChain, Softmax
 from tacit.runtime.printed import Printed
 from tacit.runtime.rate_search import Parameters, best_chain, delay_formula, tosses, wanted_rate
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
 from tacit.runtime.target import RegretBound, Target
-from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
+from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_number, check_positive
 
 MOST_SLACK = 1e6
@@ -91,9 +90,7 @@ class L2P(ExpertPlan):
     _promises_nothing: ClassVar[tuple[str, ...]] = ("Proposition 3.3", "Algorithm 1")
     _prints_epsilon: ClassVar[Mapping[str, tuple[str, ...]]] = {"Theorem 3.2": ("eta", "force", "batch")}
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
-    released: ClassVar[str] = "every decision and the switch times of both chains"
     theorem: ClassVar[str] = "L2P (Theorem 3.2, repaired), composition of random draws"
-    stated_numerics: ClassVar[str] = EXACT
 
     def _check_parameters(self) -> None:
         check_positive("L2P", "eta", self.eta)
@@ -107,9 +104,9 @@ class L2P(ExpertPlan):
         return tosses(self.rounds, self.batch)
 
     @cached_property
-    def curve(self) -> Curve:
+    def releases(self) -> LazyChain:
         tuned = Parameters(self.eta, self.force, self.batch)
-        return l2p_curve(self.problem, tuned, self.reference_force, self.slack, self.relation, self.rounds_per_person)
+        return two_chains(self.problem, tuned, self.reference_force, self.slack)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -126,10 +123,11 @@ class L2P(ExpertPlan):
         if target.delta == 0 or target.max_switches is not None:
             raise PrivacyError("L2P cannot promise a limit on switches and has no pure form: use LazyExperts.")
         rounds = problem.horizon or 1
+        among = target.neighbours
         best = best_chain(
             rounds,
             target,
-            curve=lambda tuned: l2p_curve(problem, tuned, 0.0, slack, target.relation, target.rounds_per_person),
+            curve=lambda tuned: two_chains(problem, tuned, 0.0, slack).curve(among),
             regret=lambda tuned: weights_regret(problem, tuned.rate, tuned.batch, rounds),
             wanted=partial(wanted_rate, log(problem.n), rounds, delay=problem.delay),
         )
@@ -274,31 +272,17 @@ class ExactChains(TwoChains):
         return coin(self._streams["reference keep"], self._reference_stay)
 
 
-def l2p_curve(
-    problem: Experts,
-    tuned: Parameters,
-    reference_force: float,
-    slack: float,
-    relation: Relation,
-    rounds_per_person: int,
-) -> Curve:
-    """What the two chains on exponential weights leak."""
-    eta, force, batch, _ = tuned
-    constant = coin_constant(batch, slack) / (batch * LOSS_UNITS)
-    # REPLACE changes l(y) - l(x) from one end of [-1, 1] to the other; ZERO_OUT from one end to 0.
-    moved = eta * relation.sides
-    return two_chains_curve(
-        limit=eta,
-        bit=moved,
-        batch=batch,
-        slack=constant,
-        # What is left to the floats 1 - force that the coins are given.
-        force=1 - (1 - force),
-        reference_force=1 - (1 - reference_force),
-        decisions=0 if problem.n == 1 else tosses(problem.horizon or 1, batch),
-        draw=BoundedRange(moved * rounds_per_person),
-        rounds_per_person=rounds_per_person,
+def two_chains(problem: Experts, tuned: Parameters, reference_force: float, slack: float) -> LazyChain:
+    """Declare the two chains on exponential weights."""
+    coin = Coin(
+        force=1 - (1 - tuned.force),  # what is left to the float that the coin is given
+        limit=tuned.rate,
+        batch=tuned.batch,
+        signed=True,
+        slack=coin_constant(tuned.batch, slack) / (tuned.batch * LOSS_UNITS),
     )
+    count = 0 if problem.n == 1 else tosses(problem.horizon or 1, tuned.batch)
+    return LazyChain(count, coin, Softmax(tuned.rate), reference=1 - (1 - reference_force))
 
 
 def coin_constant(batch: int, slack: float) -> int:
@@ -467,7 +451,7 @@ def repaired_theorem_3_10(problem: Experts, asked: Target, values: Mapping[str, 
 
     def proved(eta: float, ratio: float) -> float:
         at = tuned(eta, ratio)
-        return l2p_curve(problem, at, at.force, 2.0, asked.relation, asked.rounds_per_person).epsilon(asked.delta)
+        return two_chains(problem, at, at.force, 2.0).curve(asked.neighbours).epsilon(asked.delta)
 
     rates = {
         ratio: largest(partial(proved, ratio=ratio), asked.epsilon, 1e-6 * values["eta"], values["eta"], 1e-3)

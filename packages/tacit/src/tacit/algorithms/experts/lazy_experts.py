@@ -16,20 +16,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import log, log1p
+from math import log
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit import kernels
-from tacit.accounting.curves import BoundedRange, Curve
-from tacit.accounting.guarantee import EXACT, Relation
-from tacit.accounting.lazy import CappedChain, LazyChain
 from tacit.algorithms.experts.expert_plan import ExpertPlan, LazyLearner
 from tacit.noise.exact_draws import COIN_MARGIN, draw_softmax, first_lost
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts
+from tacit.releases import Coin, LazyChain, Softmax
 from tacit.runtime.rate_search import (
     Parameters,
     best_chain,
@@ -86,9 +84,6 @@ class LazyExperts(ExpertPlan):
     relative: bool = True
     max_switches: int | None = None
     released_streams: ClassVar[tuple[str, ...]] = ("draw",)
-    released: ClassVar[str] = "every decision and every switch time"
-    theorem: ClassVar[str] = "lazy chain, composition of random draws"
-    stated_numerics: ClassVar[str] = EXACT
 
     def _check_parameters(self) -> None:
         owner = self.algorithm
@@ -102,8 +97,8 @@ class LazyExperts(ExpertPlan):
         return tosses(self.rounds, self.batch)
 
     @cached_property
-    def curve(self) -> Curve:
-        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person)
+    def releases(self) -> LazyChain:
+        return lazy_chain(self.problem.n, self.rounds, self._tuned)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -216,24 +211,20 @@ class LazyExpertsLearner(LazyLearner):
             row = stop
 
 
-def lazy_curve(
-    n: int, rounds: int, tuned: Parameters, relation: Relation, rounds_per_person: int, extra: float = 0.0
-) -> Curve:
-    """The curve of a lazy chain on exponential weights (used again by lazy fixed share, whose draws are wider)."""
-    eta, force, batch, cap = tuned
-    stay = 1 - force  # the float that the coin is given
-    # REPLACE moves a log weight by up to eta either way, against another by 2 eta; ZERO_OUT by half of that.
-    width = eta * relation.sides * rounds_per_person
-    chain = LazyChain.of_hazards(
-        decisions=0 if n == 1 else tosses(rounds, batch),
-        least=-log1p(stay - 1),
-        spread=batch * eta,
-        bit=eta,
-        draw=BoundedRange(width + extra),
-        batch=batch,
-        rounds_per_person=rounds_per_person,
-    )
-    return chain if cap is None else CappedChain(chain, cap)
+def lazy_chain(n: int, rounds: int, tuned: Parameters, slack: float = 0.0, exact: bool = True) -> LazyChain:
+    """Declare a lazy chain on exponential weights (used again by lazy fixed share, whose weights are floats).
+
+    Args:
+        n: number of experts; of one expert nothing is decided.
+        rounds: the horizon.
+        tuned: rate, force, batch and cap.
+        slack: how much longer the interval of a draw is, because weights are floats.
+        exact: whether that is proved.
+    """
+    force = 1 - (1 - tuned.force)  # what is left to the float that the coin is given
+    coin = Coin(force, limit=tuned.rate, batch=tuned.batch)
+    count = 0 if n == 1 else tosses(rounds, tuned.batch)
+    return LazyChain(count, coin, Softmax(tuned.rate, slack, exact), cap=tuned.cap)
 
 
 def lazy_regret(n: int, rounds: int, tuned: Parameters, complexity: float, delay: int = 0) -> float:
@@ -254,12 +245,13 @@ def check_lazy(owner: str, eta: float, force: float, batch: int) -> None:
     check_integer(owner, "batch", batch)
 
 
-def best_lazy(n: int, rounds: int, target: Target, complexity: float, extra: float = 0.0, delay: int = 0) -> Parameters:
+def best_lazy(n: int, rounds: int, target: Target, complexity: float, slack: float = 0.0, delay: int = 0) -> Parameters:
     """The lazy chain of the smallest certified regret that meets the target (used again by lazy fixed share)."""
+    among = target.neighbours
     return best_chain(
         rounds,
         target,
-        curve=lambda tuned: lazy_curve(n, rounds, tuned, target.relation, target.rounds_per_person, extra),
+        curve=lambda tuned: lazy_chain(n, rounds, tuned, slack).curve(among),
         regret=lambda tuned: lazy_regret(n, rounds, tuned, complexity, delay),
         wanted=partial(wanted_rate, complexity, rounds, delay=delay),
     )

@@ -13,8 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.accounting.curves import BoundedRange, Curve, Repeated
-from tacit.accounting.guarantee import EXACT, Relation
+from tacit.accounting.curves import Curve
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
 from tacit.algorithms.experts.lazy_experts import WEIGHTS_FORMULA, weights_regret
 from tacit.errors import PrivacyError
@@ -23,6 +22,7 @@ from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Experts
+from tacit.releases import Repeated, Softmax
 from tacit.runtime.rate_search import RateSearch, best_batch, delay_formula, tosses, wanted_rate
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target, check_confidence
@@ -60,9 +60,7 @@ class ScheduledExperts(ExpertPlan):
     batch: int = 1
     confidence: float | None = None
     released_streams: ClassVar[tuple[str, ...]] = ()
-    released: ClassVar[str] = "every decision"
     theorem: ClassVar[str] = "bounded-range composition of exponential mechanisms"
-    stated_numerics: ClassVar[str] = EXACT
 
     def _check_parameters(self) -> None:
         check_positive("ScheduledExperts", "eta", self.eta)
@@ -80,9 +78,8 @@ class ScheduledExperts(ExpertPlan):
         return tosses(self.rounds, self.batch)
 
     @cached_property
-    def curve(self) -> Curve:
-        draws = 0 if self.problem.n == 1 else self.decisions
-        return draws_curve(self.eta, draws, self.relation, self.rounds_per_person)
+    def releases(self) -> Repeated:
+        return draws_on_schedule(self.problem.n, self.rounds, self.eta, self.batch)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -105,10 +102,10 @@ class ScheduledExperts(ExpertPlan):
         fewest = -(-rounds // (most + 1))  # batches short of this would switch too often
 
         rates = RateSearch(target)
+        among = target.neighbours
 
         def curve(eta: float, batch: int) -> Curve:
-            draws = 0 if problem.n == 1 else tosses(rounds, batch)
-            return draws_curve(eta, draws, target.relation, target.rounds_per_person)
+            return draws_on_schedule(problem.n, rounds, eta, batch).curve(among)
 
         def probe(batch: int) -> tuple[float, int] | None:
             if batch < fewest:
@@ -175,6 +172,6 @@ def deviation(problem: Experts, batch: int, rounds: int, confidence: float | Non
     return problem.width * sqrt(squares * -log1p(-confidence) / 2)
 
 
-def draws_curve(eta: float, draws: int, relation: Relation, rounds_per_person: int) -> Curve:
-    """The curve of draws from exponential weights that see a person's data."""
-    return Repeated(BoundedRange(eta * relation.sides * rounds_per_person), draws)
+def draws_on_schedule(n: int, rounds: int, eta: float, batch: int) -> Repeated:
+    """Declare draws from exponential weights at the end of each batch but the last; none among one expert."""
+    return Repeated(Softmax(eta), times=0 if n == 1 else tosses(rounds, batch))

@@ -21,17 +21,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.accounting.guarantee import Relation
 from tacit.algorithms.experts.hedge_on_sums import hedge_regret, padding, tilted_loss
 from tacit.algorithms.lipschitz.lipschitz_plan import MAX_POINTS, LipschitzLearner, LipschitzPlan
 from tacit.domains.convex_set import read_only
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum, Tree
-from tacit.noise.running_sums.accumulators import VectorRecords
 from tacit.noise.running_sums.running_sum import check_mechanism
 from tacit.printed.ctrl import theorem_14
 from tacit.problems import Lipschitz
+from tacit.releases import Neighbours, NoisySums, Vectors
 from tacit.runtime.on_sums import READINGS_OF_SIGMA, RunningSumPlan, privacy_of_noise, private_sum, separated
 from tacit.runtime.printed import Printed, choose_reading
 from tacit.runtime.small_instances import SmallInstance, few_rounds
@@ -115,9 +114,10 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
     def work_per_round(self) -> float:
         return float(self.transform.size * (2 * self.bits + 4))
 
-    @property
-    def records(self) -> VectorRecords:
-        return grid_records(self.problem, self.transform, self.relation, self.rounds_per_person, self.separation)
+    @cached_property
+    def releases(self) -> NoisySums:
+        exact = self.numerics == "exact"
+        return grid_sums(self.problem, self.transform, self.mechanism, self.privacy, exact, self.neighbours)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -157,12 +157,12 @@ class LipschitzGrid(LipschitzPlan, RunningSumPlan):
             )
         rounds = problem.horizon or 1
         sums, privacy = private_sum(rounds - 1, target, mechanism)
+        exact, among = target.numerics == "exact", target.neighbours
 
         def probe(kind: str, depth: int) -> tuple[float, float, int]:
             transform = _transform(kind, depth, problem)
-            records = grid_records(problem, transform, target.relation, target.rounds_per_person, target.separation)
             try:
-                scale = sums.grid(privacy, records, numerics=target.numerics).scale
+                scale = grid_sums(problem, transform, sums, privacy, exact, among).grid.scale
             except PrivacyError:  # so many coordinates have no lattice that is fine enough
                 if depth == fitting[0]:
                     raise
@@ -310,12 +310,12 @@ def _transform(kind: str, bits: int, problem: Lipschitz) -> Transform:
     return Differences(bits) if kind == "differences" else Multiscale(bits, problem.dimension)
 
 
-def grid_records(
-    problem: Lipschitz, transform: Transform, relation: Relation, rounds_per_person: int, separation: int
-) -> VectorRecords:
-    """The coefficients of a loss, each clipped to G times its distance."""
+def grid_sums(
+    problem: Lipschitz, transform: Transform, mechanism: RunningSum, privacy: float, exact: bool, among: Neighbours
+) -> NoisySums:
+    """Declare the noisy sums of the coefficients of losses, each clipped to G times its distance."""
     norm = problem.lipschitz * problem.side * sqrt(transform.squared_norm)
-    return VectorRecords(transform.size, relation.sides, rounds_per_person, norm, separation=separation)
+    return NoisySums(Vectors(transform.size, norm), mechanism, privacy, exact=exact, made_for=among)
 
 
 def grid_regret(problem: Lipschitz, eta: float, transform: Transform, mechanism: RunningSum, scale: float) -> float:

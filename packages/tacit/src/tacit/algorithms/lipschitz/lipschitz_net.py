@@ -19,6 +19,7 @@ from tacit.algorithms.lipschitz.lipschitz_plan import MAX_PLACED, MAX_POINTS, Li
 from tacit.domains.convex_set import read_only
 from tacit.noise.randomness import Randomness
 from tacit.problems import Experts, Lipschitz
+from tacit.releases import LazyChain, Neighbours
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, Rows, check_choice, check_integer, invalid
@@ -64,6 +65,16 @@ class LipschitzNet(LipschitzPlan):
     @property
     def certified_against(self) -> tuple[str, ...]:
         return self.experts.certified_against
+
+    @property
+    def releases(self) -> LazyChain:
+        """The declaration of the lazy experts."""
+        return self.experts.releases
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets are neighbours."""
+        return self.experts.neighbours
 
     @property
     def guarantee(self) -> Guarantee:

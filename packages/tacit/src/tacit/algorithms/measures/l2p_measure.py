@@ -18,13 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.accounting.calibration import minimise
-from tacit.accounting.curves import BoundedRange, Curve, SamplerError
+from tacit.accounting.curves import BoundedRange, Curve
 from tacit.accounting.guarantee import Relation
 from tacit.domains.convex_set import read_only
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.printed import l2p
 from tacit.problems import Problem
+from tacit.releases import Coin, Inexact, LazyChain, Neighbours, OwnDraw, Releases
 from tacit.runtime.learner import Learner
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.printed import Printed
@@ -32,7 +33,7 @@ from tacit.runtime.rate_search import Parameters, best_chain, tosses
 from tacit.runtime.rounds import same
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
-from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
+from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains
 from tacit.validation import FloatArray, check_integer, check_number, check_positive, real_array
 
 
@@ -232,7 +233,6 @@ class L2PMeasure(PrivatePlan):
     printed_results: ClassVar[tuple[str, ...]] = ("Theorem 3.2",)
     _prints_epsilon: ClassVar[Mapping[str, tuple[str, ...]]] = {"Theorem 3.2": ("measure", "force", "batch")}
     released_streams: ClassVar[tuple[str, ...]] = ("draw", "reference draw")
-    released: ClassVar[str] = "every decision and the switch times of both chains"
 
     def _check_parameters(self) -> None:
         check_measure(self.measure)
@@ -264,21 +264,13 @@ class L2PMeasure(PrivatePlan):
         )
 
     @cached_property
-    def curve(self) -> Curve:
+    def releases(self) -> Releases:
         tuned = Parameters(self.measure.limit, self.force, self.batch)
-        exact = measure_curve(
-            self.measure,
-            self.rounds,
-            tuned,
-            self.reference_force,
-            self.relation,
-            self.rounds_per_person,
-            self.slack,
-        )
+        exact = measure_chains(self.measure, self.rounds, tuned, self.reference_force, self.slack)
         if self.measure.sampler_distance == 0:
             return exact
         chains = 2 if self.reference_force > 0 else 1
-        return SamplerError(exact, self.measure.sampler_distance, chains * self.decisions)
+        return Inexact(exact, self.measure.sampler_distance, chains * self.decisions)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -309,13 +301,13 @@ class L2PMeasure(PrivatePlan):
             )
         if target.delta == 0 or target.max_switches is not None:
             raise PrivacyError("L2PMeasure cannot promise a limit on switches and has no pure form: take delta > 0.")
-        rounds, contract = problem.horizon or 1, (target.relation, target.rounds_per_person)
+        rounds, among = problem.horizon or 1, target.neighbours
 
         def regret(tuned: Parameters) -> float:
             return check_measure(measure(tuned.rate)).regret(rounds, tuned.batch)
 
         def curve(tuned: Parameters) -> Curve:
-            return measure_curve(check_measure(measure(tuned.rate)), rounds, tuned, 0.0, *contract)
+            return measure_chains(check_measure(measure(tuned.rate)), rounds, tuned, 0.0).curve(among)
 
         if not regret(Parameters(1.0, 0.0, 1)) < inf:
             raise PrivacyError(
@@ -442,24 +434,16 @@ class L2PMeasureLearner(Learner):
             self._action = self._chains.decision
 
 
-def measure_curve(
-    measure: OwnMeasure,
-    rounds: int,
-    tuned: Parameters,
-    reference_force: float,
-    relation: Relation,
-    rounds_per_person: int,
-    slack: float = 1.0,
-) -> Curve:
-    """What the two chains on a measure leak, if every draw has its law."""
-    return two_chains_curve(
-        limit=measure.limit,
-        bit=measure.limit * relation.sides,
-        batch=tuned.batch,
-        slack=slack,
-        force=tuned.force,
-        reference_force=reference_force,
-        decisions=tosses(rounds, tuned.batch),
-        draw=measure.draw_curve(relation, rounds_per_person),
-        rounds_per_person=rounds_per_person,
-    )
+def measure_chains(
+    measure: OwnMeasure, rounds: int, tuned: Parameters, reference_force: float, slack: float = 1.0
+) -> LazyChain:
+    """Declare the two chains on a measure, if every draw has its law."""
+    own = type(measure)
+
+    def stated(among: Neighbours) -> Curve:
+        return measure.draw_curve(among.relation, among.rounds)
+
+    plain = own.draw_curve is OwnMeasure.draw_curve
+    draw = OwnDraw(own.__name__, measure.limit, None if plain else stated)
+    coin = Coin(tuned.force, limit=measure.limit, batch=tuned.batch, signed=True, slack=slack)
+    return LazyChain(tosses(rounds, tuned.batch), coin, draw, reference=reference_force)

@@ -10,6 +10,7 @@ privacy.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tacit.accounting.guarantee import EVENT, Guarantee
@@ -21,6 +22,7 @@ from tacit.algorithms.policies.advice import AdvisedLearner
 from tacit.errors import PrivacyError, TacitError
 from tacit.noise.randomness import Randomness
 from tacit.problems import Arms, Policies, Problem
+from tacit.releases import Billboard, Neighbours
 from tacit.runtime.plan import Plan
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
@@ -75,6 +77,16 @@ class PolicyArms(Plan):
     @property
     def certified_against(self) -> tuple[str, ...]:
         return self.arms.certified_against
+
+    @cached_property
+    def releases(self) -> Billboard:
+        """The declaration of the learner of arms, by whose releases each person's own decision is made."""
+        return Billboard(self.arms.releases, own=self.problem.recommendations == "private")
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which data sets are neighbours."""
+        return self.arms.neighbours
 
     @property
     def guarantee(self) -> Guarantee:

@@ -26,7 +26,6 @@ import numpy as np
 
 from tacit.accounting.calibration import descend, largest
 from tacit.accounting.composition import Responses as ComposedResponses
-from tacit.accounting.curves import Curve, Pure
 from tacit.algorithms.arms.arm_plan import NAN, WORST, ArmPlan, BitLearner, pure, release_of
 from tacit.algorithms.arms.clipped_geometric import ClippedGeometric
 from tacit.algorithms.arms.step_cost import ROUND_UP, SMALL_STEP, TOLERANCE_COST, StepCost
@@ -35,6 +34,7 @@ from tacit.errors import PrivacyError
 from tacit.noise.discrete_laplace import laplace_rate
 from tacit.noise.randomness import Randomness
 from tacit.problems import Policies, Problem
+from tacit.releases import Releases, Response
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import FloatArray, IntArray, check_integer, check_positive, check_table, invalid
@@ -78,7 +78,6 @@ class Responses(ArmPlan):
     _takes: ClassVar[type[Problem]] = Policies
     _no_delay: ClassVar[str] = ""
     released: ClassVar[str] = "every recommendation, every decision, every weight and every randomised response"
-    theorem: ClassVar[str] = "a round's feedback enters one randomised response; those of a person's rounds compose"
     rate: float
     eta: float
     copies: int = 1
@@ -108,10 +107,10 @@ class Responses(ArmPlan):
     def _composed(self) -> bool:
         return self.rate > laplace_rate(self.epsilon, self.rounds_per_person)
 
-    @property
-    def curve(self) -> Curve:
+    @cached_property
+    def releases(self) -> Releases:
         """Pure epsilon, or that of as many responses as a person has rounds."""
-        return ComposedResponses((self.rate,), (self.rounds_per_person,)) if self._composed else Pure(self.epsilon)
+        return Response(self.rate, 0.0 if self._composed else self.epsilon, made_for=self.neighbours)
 
     def release(self, batch: int = 1) -> ClippedGeometric:
         """Give the response to one loss."""

@@ -22,8 +22,8 @@ from tacit.domains.convex_set import read_only
 from tacit.errors import PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import RunningSum
-from tacit.noise.running_sums.accumulators import Records
 from tacit.problems import Convex, Problem, Stochastic
+from tacit.releases import NoisySums
 from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan, separated
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance, clipped_losses
@@ -93,9 +93,8 @@ class AveragedFTRL(RunningSumPlan):
         return ("stochastic", "oblivious")
 
     @property
-    def records(self) -> Records:
-        """Those of the learner."""
-        return self.online.records
+    def releases(self) -> NoisySums:
+        return self.online.releases
 
     @property
     def regret_bound(self) -> RegretBound:

@@ -28,8 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.accounting.calibration import gaussian_mu
-from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
-from tacit.accounting.rounding import exact_up_to
+from tacit.accounting.curves import ROUND_UP
 from tacit.errors import PrivacyError
 from tacit.losses.loss import LogisticLoss, largest_norm
 from tacit.losses.several_classes import MultinomialLoss
@@ -37,8 +36,9 @@ from tacit.noise.discrete_gaussian import DiscreteGaussian
 from tacit.noise.lattice import quantise_vectors
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums.running_sum import FEWEST_UNITS
-from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE, gaussian_slack
+from tacit.noise.sampler_bounds import GAUSSIAN_SIGMA, SIGMA_ABOVE
 from tacit.problems import Problem, Stochastic
+from tacit.releases import Passes
 from tacit.runtime.final_model import FinalModelLearner, FinalModelPlan
 from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.validation import FloatArray, IntArray, check_choice, check_integer, check_positive, invalid
@@ -87,8 +87,6 @@ class PrivateDescent(FinalModelPlan):
     clip: float
     eta: float
     mu: float
-    released: ClassVar[str] = "every noisy sum of clipped gradients, hence every iterate and the model"
-    theorem: ClassVar[str] = "Gaussian mechanism on integer outer products, composed over passes"
 
     def _check_parameters(self) -> None:
         owner = self.algorithm
@@ -136,14 +134,8 @@ class PrivateDescent(FinalModelPlan):
         return SIGMA_ABOVE / (self.row_units * self.residual_units) * ROUND_UP
 
     @cached_property
-    def curve(self) -> Curve:
-        moved = sqrt(self.steps) * self.relation.sides * self.units / GAUSSIAN_SIGMA * ROUND_UP
-        slack = gaussian_slack(self.steps * self.problem.domain.dimension)
-        return SamplerError(Gaussian(moved), slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
-
-    @property
-    def stated_numerics(self) -> str:
-        return exact_up_to(gaussian_slack(self.steps * self.problem.domain.dimension).epsilon)
+    def releases(self) -> Passes:
+        return Passes(self.steps, self.units, self.problem.domain.dimension)
 
     @property
     def regret_bound(self) -> RegretBound:

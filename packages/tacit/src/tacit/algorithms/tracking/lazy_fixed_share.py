@@ -17,16 +17,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from math import expm1, isfinite, log
+from math import expm1, log
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.accounting.conversion import renyi_epsilon
-from tacit.accounting.curves import Curve
-from tacit.accounting.rounding import EXACT, IDEALIZED, exact_up_to
 from tacit.algorithms.experts.expert_plan import LazyLearner
-from tacit.algorithms.experts.lazy_experts import best_lazy, check_lazy, lazy_curve, lazy_regret, rounding_regret
+from tacit.algorithms.experts.lazy_experts import best_lazy, check_lazy, lazy_chain, lazy_regret, rounding_regret
 from tacit.algorithms.tracking.tracking_plan import TrackingPlan, path_complexity, refuse_max_switches
 from tacit.noise.exact_draws import draw_softmax, draw_weighted, toss
 from tacit.noise.lattice import LOSS_UNITS, sum_quantised, whole_losses
@@ -34,6 +31,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.sampler_bounds import hilbert_error
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import Tracking
+from tacit.releases import LazyChain
 from tacit.runtime.rate_search import Parameters, delay_formula, tosses
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
@@ -100,28 +98,14 @@ class LazyFixedShare(TrackingPlan):
         return path_prior(self.prior, self.problem.n, self.rounds, self.problem.switches, self.eta)
 
     @cached_property
-    def curve(self) -> Curve:
-        return self._lazy_curve(2 * self._error)
-
-    @property
-    def stated_numerics(self) -> str:
-        """Exact up to what the errors of the weights add to epsilon; the logarithms of the uniform prior are not."""
-        if self._error == 0:
-            return EXACT
-        if self.prior == "uniform" or self.eta > LARGEST_ETA:
-            return IDEALIZED
-        ends = (self.curve, self._lazy_curve(0.0))
-        found, ideal = (renyi_epsilon(end.renyi, self.delta) if self.delta > 0 else end.pure() for end in ends)
-        added = found - ideal if isfinite(found) else 0.0  # an infinite epsilon has nothing to add to
-        return exact_up_to(max(added, 2 * self._error))
+    def releases(self) -> LazyChain:
+        exact = self.prior == "markov" and self.eta <= LARGEST_ETA  # the logarithms of the uniform prior are not proved
+        return lazy_chain(self.problem.n, self.rounds, self._tuned, 2 * self._error, exact)
 
     @property
     def _error(self) -> float:
         """2 kappa T: how far the logarithm of a ratio of two weights may be off in the last round."""
         return path_error(self.problem, self.rounds)
-
-    def _lazy_curve(self, extra: float) -> Curve:
-        return lazy_curve(self.problem.n, self.rounds, self._tuned, self.relation, self.rounds_per_person, extra)
 
     @property
     def regret_bound(self) -> RegretBound:

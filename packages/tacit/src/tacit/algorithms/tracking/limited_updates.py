@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isfinite, log, sqrt
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.printed import tracking
 from tacit.problems import Experts
+from tacit.releases import Apart, Nothing, Releases, Selection
 from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target, check_confidence
@@ -88,6 +90,15 @@ class LimitedUpdates(SelectionPlan):
     def theorem(self) -> str:
         selection = "report-noisy-min" if self.laplace else "permute-and-flip"
         return f"{selection} on disjoint windows, parallel composition"
+
+    @cached_property
+    def releases(self) -> Releases | None:
+        """The declaration of permute-and-flip; there is none of report-noisy-min."""
+        if self.laplace:
+            return None
+        if self.problem.n == 1:
+            return Nothing()
+        return Apart(selection(self, self.epsilon), over="windows", privacy=self.epsilon)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -319,6 +330,12 @@ def selection_rate(epsilon: float, relation: Relation, rounds_per_person: int) -
     most 1.
     """
     return laplace_rate(epsilon, relation.sides * rounds_per_person * LOSS_UNITS)
+
+
+def selection(plan: SelectionPlan, epsilon: float) -> Selection:
+    """Declare a selection whose coins are given all that this epsilon pays for."""
+    rate = selection_rate(epsilon, plan.relation, plan.rounds_per_person)
+    return Selection(epsilon, rate, LOSS_UNITS, made_for=plan.neighbours)
 
 
 def noise_mean(epsilon: float, relation: Relation, rounds_per_person: int) -> float:

@@ -17,13 +17,13 @@ import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from tacit.accounting.calibration import minimise
-from tacit.accounting.curves import Curve, Pure
 from tacit.algorithms.experts.expert_plan import ExpertLearner, ExpertPlan
-from tacit.noise.noisy_vectors import NoisyVectors, vector_grid
+from tacit.noise.noisy_vectors import NoisyVectors
 from tacit.noise.randomness import Randomness
-from tacit.noise.running_sums.accumulators import LossRecords, unit_variance
+from tacit.noise.running_sums.accumulators import unit_variance
 from tacit.noise.running_sums.running_sum import Grid
 from tacit.problems import Experts
+from tacit.releases import Losses, NoisyBatches, Nothing, Releases
 from tacit.runtime.rate_search import LEAST_COMPLEXITY
 from tacit.runtime.small_instances import FEW_ROUNDS, SmallInstance
 from tacit.validation import FloatArray, IntArray
@@ -173,7 +173,7 @@ class BatchPlan(ExpertPlan):
         def scale(self) -> float: ...
 
         @property
-        def noise(self) -> str: ...
+        def noise(self) -> Any: ...
 
         @property
         def batch(self) -> int: ...
@@ -194,19 +194,18 @@ class BatchPlan(ExpertPlan):
         return BatchNoise(self.noise, self.grid.scale, self.problem.n)
 
     @cached_property
-    def grid(self) -> Grid:
-        """The lattice of the losses."""
-        records = LossRecords(self.problem.n, self.relation.sides)
-        return vector_grid(self.noise, self.scale, records, self.rounds_per_person, self.numerics, self.batch)
-
-    @cached_property
-    def curve(self) -> Curve:
-        """The privacy curve of the noisy sums of one person's rounds."""
-        return Pure(0.0) if self.problem.n == 1 else self.grid.curve
+    def noisy_batches(self) -> NoisyBatches:
+        """The declaration of the sums, whatever the number of experts."""
+        return NoisyBatches(Losses(self.problem.n), self.noise, self.scale, self.batch, self.numerics == "exact")
 
     @property
-    def stated_numerics(self) -> str:
-        return self.grid.numerics
+    def releases(self) -> Releases:
+        return Nothing() if self.problem.n == 1 else self.noisy_batches
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The lattice of the losses."""
+        return self.noisy_batches.grid(self.neighbours)
 
     def _shortened(self, **changes: Any) -> tuple[SmallInstance, ...]:
         """Few rounds and experts at the plan's own noise, for the attacks on it."""

@@ -7,17 +7,19 @@ the logarithm of the number of experts: the smallest certificate for many of the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, sqrt
 from typing import ClassVar
 
 import numpy as np
 
-from tacit.algorithms.tracking.limited_updates import SelectionLearner, noise_mean, selection_rate
+from tacit.algorithms.tracking.limited_updates import SelectionLearner, noise_mean, selection, selection_rate
 from tacit.algorithms.tracking.noisy_batches import best_length, log_sequences
 from tacit.algorithms.tracking.tracking_plan import SelectionPlan, TrackingPlan
 from tacit.noise.lattice import LOSS_UNITS
 from tacit.noise.randomness import Randomness
 from tacit.problems import Tracking
+from tacit.releases import Apart, Nothing, Releases
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
 from tacit.validation import check_integer
@@ -55,6 +57,12 @@ class RecentLeader(TrackingPlan, SelectionPlan):
 
     def _check_parameters(self) -> None:
         check_integer("RecentLeader", "block", self.block)
+
+    @cached_property
+    def releases(self) -> Releases:
+        if self.problem.n == 1:
+            return Nothing()
+        return Apart(selection(self, self.epsilon), over="blocks", privacy=self.epsilon)
 
     @property
     def regret_bound(self) -> RegretBound:

@@ -23,13 +23,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.accounting.curves import ROUND_UP
-from tacit.accounting.rounding import EXACT, IDEALIZED
+from tacit.accounting.rounding import IDEALIZED
 from tacit.algorithms.tracking.every_window import EveryWindowLearner, WindowTest
 from tacit.algorithms.tracking.limited_updates import (
     LATTICE_OF_SELECTIONS,
     LimitedUpdatesLearner,
     NoisyMinimum,
     noise_mean,
+    selection,
     selection_rate,
 )
 from tacit.algorithms.tracking.thresholds import (
@@ -53,6 +54,7 @@ from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.printed import tracking
 from tacit.problems import Tracking
+from tacit.releases import Apart, Nothing, Releases, ThresholdTest, Together
 from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.state import fitting
@@ -147,13 +149,13 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     @property
     def stated_numerics(self) -> str:
         """Exact, but for the tests of all windows, which are decided in floating point."""
-        return IDEALIZED if self.windows == ALL else EXACT
+        return IDEALIZED if self.windows == ALL else super().stated_numerics
 
     @property
     def budgets(self) -> tuple[float, float, float]:
         """The parts of epsilon for selections, threshold noise and test noise, rounded down."""
-        selection, threshold, query = (share * self.epsilon / ROUND_UP for share in self.shares)
-        return selection, threshold, query
+        selected, threshold, query = (share * self.epsilon / ROUND_UP for share in self.shares)
+        return selected, threshold, query
 
     @property
     def width(self) -> int:
@@ -163,14 +165,14 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     @cached_property
     def detector(self) -> Detector:
         """The public facts about the test."""
-        selection, *tests = self.budgets
+        selected, *tests = self.budgets
         units = laplace_units(min(tests), self.width)
         threshold_scale, query_scale = (1 / laplace_rate(part, self.width * units) / units for part in tests)
         return Detector(
             n=self.problem.n,
             rounds=self.rounds,
             interval=self.interval,
-            selection_scale=noise_mean(selection, self.relation, self.rounds_per_person),
+            selection_scale=noise_mean(selected, self.relation, self.rounds_per_person),
             threshold_scale=threshold_scale,
             query_scale=query_scale,
             units=units,
@@ -181,6 +183,24 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
         """The Laplace rates of the threshold and of a test, for each step."""
         threshold, query = (laplace_rate(part, self.width * self.detector.units) for part in self.budgets[1:])
         return threshold, query
+
+    @cached_property
+    def releases(self) -> Releases | None:
+        """The declaration of tests on the grid; there is none of tests of all windows, whose epochs share rounds."""
+        if self.windows == ALL:
+            return None
+        if self.problem.n == 1:
+            return Nothing()
+        selected, threshold, query = self.budgets
+        threshold_rate, query_rate = self.test_rates
+        test = ThresholdTest(
+            privacy=(threshold, query),
+            threshold_rate=threshold_rate,
+            query_rate=query_rate,
+            units=self.detector.units,
+            made_for=self.neighbours,
+        )
+        return Apart(Together((selection(self, selected), test)), over="epochs", privacy=self.epsilon)
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -293,14 +313,14 @@ class RestartOnShift(TrackingPlan, SelectionPlan):
     @property
     def window_test(self) -> WindowTest:
         """The test of all windows."""
-        selection, _, query = self.budgets
+        selected, _, query = self.budgets
         return WindowTest(
             slope=self.slope,
             margin=self.margin,
             threshold_rate=self.test_rates[0],
             units=self.detector.units,
             query_scale=self.width / query,
-            selection=NoisyMinimum.for_budget(selection, self.width),
+            selection=NoisyMinimum.for_budget(selected, self.width),
         )
 
     def small_instances(self) -> tuple[SmallInstance, ...]:

@@ -22,6 +22,7 @@ from tacit.errors import InvalidInput, PrivacyError
 from tacit.noise.randomness import Randomness
 from tacit.printed import tracking
 from tacit.problems import Experts, Tracking
+from tacit.releases import Releases
 from tacit.runtime.printed import Printed
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target
@@ -118,6 +119,11 @@ class SwitchingSequences(TrackingPlan):
         return sequences_of(self.problem)
 
     @property
+    def releases(self) -> Releases | None:
+        """The declaration of the black box."""
+        return self.box.releases
+
+    @cached_property
     def curve(self) -> Curve:
         return self.box.curve
 

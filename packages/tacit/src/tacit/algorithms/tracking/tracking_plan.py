@@ -8,7 +8,7 @@ from math import log, log1p, sqrt
 from typing import ClassVar
 
 from tacit.accounting.curves import Curve, Pure
-from tacit.accounting.guarantee import EXACT
+from tacit.accounting.rounding import EXACT
 from tacit.algorithms.experts.expert_plan import ExpertPlan
 from tacit.errors import InvalidInput, PrivacyError
 from tacit.problems import Problem, Tracking
@@ -42,12 +42,14 @@ class SelectionPlan(ExpertPlan):
 
     @property
     def stated_numerics(self) -> str:
-        return EXACT
+        return EXACT if self.releases is None else super().stated_numerics
 
     @cached_property
     def curve(self) -> Curve:
-        """Pure privacy; one expert leaks nothing."""
-        return Pure(0.0 if self.problem.n == 1 else self.epsilon)
+        """The declaration's; pure privacy, of which one expert needs none, where there is none."""
+        if self.releases is None:
+            return Pure(0.0 if self.problem.n == 1 else self.epsilon)
+        return super().curve
 
 
 def refuse_max_switches(algorithm: str, target: Target, reason: str) -> None:

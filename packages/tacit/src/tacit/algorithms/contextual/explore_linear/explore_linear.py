@@ -24,7 +24,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tacit.accounting.calibration import gaussian_mu, minimise
-from tacit.accounting.curves import Curve
 from tacit.algorithms.arms.arm_plan import LossLearner
 from tacit.algorithms.contextual.explore_linear.certificate import Certificate, Phase, phases, weight_bits
 from tacit.algorithms.contextual.explore_linear.release import Lattice
@@ -34,6 +33,7 @@ from tacit.noise.lattice import quantise_vectors
 from tacit.noise.randomness import Randomness
 from tacit.noise.uniforms import Uniforms
 from tacit.problems import ContextualArms, Problem
+from tacit.releases import Billboard
 from tacit.runtime.plan import OptionPlan
 from tacit.runtime.rounds import OPEN, Absent
 from tacit.runtime.small_instances import SMALL_DELAY, SmallInstance
@@ -117,14 +117,10 @@ class ExploreLinear(OptionPlan):
         """Theorems 2 and 3 for this problem and noise."""
         return Certificate(self.problem, self.lattice, self.rounds_per_person)
 
-    @property
-    def curve(self) -> Curve:
+    @cached_property
+    def releases(self) -> Billboard:
         """A round enters one release, so each may spend the whole mu: k_i rounds in release i add up in squares."""
-        return self.lattice.curve(self.relation, self.rounds_per_person, len(self.phases))
-
-    @property
-    def stated_numerics(self) -> str:
-        return self.lattice.numerics(len(self.phases))
+        return Billboard(self.lattice.products(len(self.phases)), own=not self._public)
 
     @property
     def unit(self) -> str:  # type: ignore[override]

@@ -20,28 +20,20 @@ from math import floor, isqrt, sqrt
 
 import numpy as np
 
-from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
-from tacit.accounting.guarantee import ZERO_OUT, Relation
-from tacit.accounting.rounding import exact_up_to
+from tacit.accounting.curves import ROUND_UP
+from tacit.accounting.guarantee import Relation
 from tacit.errors import PrivacyError
 from tacit.noise.discrete_gaussian import DiscreteGaussian
-from tacit.noise.sampler_bounds import WIDE_SIGMA, WIDE_SIGMA_SQUARED, GaussianSlack, gaussian_slack
+from tacit.noise.sampler_bounds import WIDE_SIGMA, WIDE_SIGMA_SQUARED
 from tacit.problems import ContextualArms
+from tacit.releases import LinearProducts
+from tacit.releases.sums import product_shifts
 from tacit.validation import FloatArray, IntArray
 
 FINEST, COARSEST = 2**20, 2**8  # steps in a feature vector of length 1
 FINE_FACTORS = 2**10  # so much larger than the number of actions is a scale whose factors are whole to .1%
 LARGEST_SUM = 2**62
-# A wide draw is made of two; with the convolution of the two it costs less than four.
-DRAWS_OF_A_WIDE_ONE = 4
 WIDE_SIGMA_ABOVE = float(isqrt(WIDE_SIGMA_SQUARED) + 1) * ROUND_UP
-
-
-def shifts(features: str, relation: Relation) -> tuple[float, float]:
-    """By how much, over s g^2, one record moves the first release and a later one."""
-    if features == "public":
-        return (1.0 if relation is ZERO_OUT else 2.0), 0.0
-    return (sqrt(2.0), 1.0) if relation is ZERO_OUT else (3 / sqrt(2.0), sqrt(2.0))
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class Lattice:
     @classmethod
     def finest(cls, problem: ContextualArms, mu: float, relation: Relation, rounds_per_person: int) -> Lattice:
         """The finest lattice on which noise of deviation 2^57 makes each release mu-Gaussian for a person's rounds."""
-        first, later = shifts(problem.features, relation)
+        first, later = product_shifts(problem.features == "public", relation.sides)
         room = mu * WIDE_SIGMA / rounds_per_person / ROUND_UP
         units = FINEST
         while units > COARSEST and (
@@ -85,26 +77,9 @@ class Lattice:
         """Entries of an upper triangle."""
         return self.dimension * (self.dimension + 1) // 2
 
-    def mu(self, relation: Relation, rounds_per_person: int) -> float:
-        """The mu of everything that is released, for all rounds of a person together."""
-        first, later = shifts("public" if self.public else "private", relation)
-        moved = max(first * self.scale, later * self.later_scale) * float(self.units**2)
-        return moved * rounds_per_person / WIDE_SIGMA * ROUND_UP
-
-    def slack(self, releases: int) -> GaussianSlack:
-        """What the samplers of all releases add."""
-        cross = (self.actions - 1) * self.dimension
-        return gaussian_slack(DRAWS_OF_A_WIDE_ONE * (cross + (0 if self.public else releases * self.gram_size)))
-
-    def curve(self, relation: Relation, rounds_per_person: int, releases: int) -> Curve:
-        """What everything that is released leaks."""
-        slack = self.slack(releases)
-        gaussian = Gaussian(self.mu(relation, rounds_per_person))
-        return SamplerError(gaussian, slack.total_variation, 1, slack.epsilon, slack.delta_exponent)
-
-    def numerics(self, releases: int) -> str:
-        """What a contract says about them."""
-        return exact_up_to(self.slack(releases).epsilon)
+    def products(self, releases: int) -> LinearProducts:
+        """Declare so many releases of sums on this lattice."""
+        return LinearProducts(self.actions, self.dimension, self.units, self.scale, self.later_scale, releases)
 
     @cached_property
     def contrast_factors(self) -> tuple[int, ...]:

@@ -8,9 +8,8 @@ tail is binomial, and a limit on them is post-processing, which costs no privacy
     |z| <= M = offset + slope * chi,    offset = ld + k^2 G^2/(2 sigma^2),    slope = k G/sigma,
 
 where chi is the norm of a standard Gaussian vector (generalised linear losses: of a standard Gaussian number), ld
-bounds the log determinants, and k = 2m if m rounds are replaced, m if they are zeroed out. Since E[e^z] = 1, for a > 1
-
-    E[e^{az}] <= 1 + E[phi(M)],   phi(z) = e^{az} - 1 - a(e^z - 1) >= 0.
+bounds the log determinants, and k = 2m if m rounds are replaced, m if they are zeroed out
+(`tacit.accounting.perturbed_minimisers`).
 """
 
 from __future__ import annotations
@@ -20,18 +19,19 @@ from functools import cached_property
 from math import erfc, expm1, inf, log, log1p, sqrt
 
 import numpy as np
-from scipy.special import bdtrc, gammaincc, gammaln, ndtri
+from scipy.special import bdtrc, gammaincc, ndtri
 
 from tacit.accounting.curves import Curve
 from tacit.accounting.guarantee import Relation
-from tacit.accounting.lazy import LazyChain
+from tacit.accounting.perturbed_minimisers import log_growth
 from tacit.algorithms.convex.ctrl.coupled import RENEWAL, barrier_domain
 from tacit.losses.loss import LinkLoss
 from tacit.noise.sampler_bounds import chi_mean, chi_quantile
 from tacit.problems import Convex
+from tacit.releases import ClippedCoin, LazyChain, Neighbours, PerturbedMinimiser
 from tacit.solvers.loss_sums import UNIT
 from tacit.solvers.minimum import attainable_accuracy, truncated_norm
-from tacit.validation import FloatArray, check_integer, check_number
+from tacit.validation import check_integer
 
 
 def overrun(tosses: int, mean: float, limit: int) -> float:
@@ -40,57 +40,6 @@ def overrun(tosses: int, mean: float, limit: int) -> float:
     if limit >= tosses:
         return 0.0
     return float(bdtrc(limit, tosses, mean / tosses)) if mean <= limit else 1.0
-
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(96)
-# The quadrature is good to 1e-12 (tests compare it with 30 digits); this is on the private side.
-_QUADRATURE = 1.0 + 1e-9
-_SERIES = 14
-
-
-@dataclass(frozen=True)
-class PerturbedMinimiser(Curve):
-    """One draw of a perturbed minimiser: |log ratio| <= offset + slope chi, plus a Gaussian shift.
-
-    Attributes:
-        degrees: degrees of freedom of chi (1 for generalised linear losses).
-        offset: what the log ratio may reach without noise.
-        slope: what each unit of chi adds.
-        shift: Gaussian DP mu of the release noise that covers inexact minimisation.
-    """
-
-    degrees: int
-    offset: float
-    slope: float
-    shift: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_integer("PerturbedMinimiser", "degrees", self.degrees)
-        for name in ("offset", "slope", "shift"):
-            check_number("PerturbedMinimiser", name, getattr(self, name), above=0.0, closed_low=True)
-
-    def renyi(self, orders: FloatArray) -> FloatArray:
-        orders = np.asarray(orders, dtype=np.float64)
-        log_excess = log_excess_moment(orders, self.degrees, self.offset, self.slope)
-        moment = np.logaddexp(0.0, log_excess) / (orders - 1)
-        return np.asarray((moment + orders * self.shift**2 / 2) * _QUADRATURE)
-
-
-def log_excess_moment(orders: FloatArray, degrees: int, offset: float, slope: float) -> FloatArray:
-    """The logarithm of E[phi(offset + slope chi)] at each order, by Gauss-Legendre where the integrand lives."""
-    a = orders[:, None]
-    # The integrand x^{d-1} e^{-x^2/2} phi peaks between sqrt(d-1) and the peak with phi replaced by M^2 e^{aM}
-    # (close to the latter once the tilt is large), and falls at least as fast as a Gaussian on both sides.
-    tilt = a * slope
-    high = (tilt + np.sqrt(tilt**2 + 4 * (degrees + 1.0))) / 2 + 13.0
-    low = np.where(tilt > 20.0, high - 27.0, max(0.0, np.sqrt(degrees - 1.0) - 13.0))
-    half = (high - low) / 2
-    x = low + half * (1 + _NODES)
-    log_density = (degrees - 1) * np.log(x) - x**2 / 2 - (degrees / 2 - 1) * np.log(2) - gammaln(degrees / 2)
-    terms = log_density + _log_phi(a, offset + slope * x) + np.log(half * _WEIGHTS)
-    top = np.max(terms, axis=1, keepdims=True)
-    with np.errstate(under="ignore"):
-        return np.asarray(top[:, 0] + np.log(np.sum(np.exp(terms - top), axis=1)))
 
 
 def ctrl_chain(
@@ -105,63 +54,24 @@ def ctrl_chain(
     force: float,
     log_phi: float,
     shift: float,
-    relation: Relation,
-    rounds_per_person: int,
     coin_error: float = 0.0,
 ) -> LazyChain:
-    """The chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
+    """Declare the chain of CTRL: coins in (1-p)[Phi^-2, 1]; later coins drift by the second-order bound.
 
     The coin of a changed round may move over its whole range, 2 log Phi. Later coins see the change only in
     grad J and hess J: by at most m s2 = m (k/m)(G/sigma)^2 + m eta^2 beta^2 d (d = 1 for linear models), and by
     what is wrong with the two coins themselves, `coin_error` each.
     """
-    m = rounds_per_person
-    sides = relation.sides
-    move = sides * m * lipschitz / sigma
-    if linear_model:
-        degrees = 1
-        growth = m * log_growth(eta * smoothness, 1)
-    else:
-        degrees = dimension
-        growth = dimension * float(np.log1p(m * eta * smoothness))
-    draw = PerturbedMinimiser(degrees, float(growth + move**2 / 2), move, shift)
-    drift = m * (sides * (lipschitz / sigma) ** 2 + (eta * smoothness) ** 2 * degrees)
-    return LazyChain.of_hazards(
-        decisions=rounds - 1,
-        least=-float(np.log1p(-force)),
-        spread=2 * log_phi,
-        bit=2 * log_phi,
-        draw=draw,
-        rounds_per_person=m,
-        drift=min(drift + 2 * coin_error, 2 * log_phi),
+    degrees = 1 if linear_model else dimension
+    coin = ClippedCoin(
+        force,
+        log_phi,
+        per_side=(lipschitz / sigma) ** 2,
+        per_round=(eta * smoothness) ** 2 * degrees,
+        error=coin_error,
     )
-
-
-def log_growth(trace: float, rank: int) -> float:
-    """The most by which a matrix of this rank and trace (in units of the ridge) moves a log determinant.
-
-    Eigenvalues l_1, ..., l_r >= 0 with a sum of at most the trace: sum ln(1 + l_i) is largest if they are equal.
-    """
-    return float(rank * np.log1p(trace / rank))
-
-
-def _log_phi(a: FloatArray, m: FloatArray) -> FloatArray:
-    """The logarithm of e^{am} - 1 - a(e^m - 1) for m > 0, without cancellation."""
-    am = a * m
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
-        small_am = np.minimum(am, 1.0)
-        # phi = sum_{k>=2} (a^k - a) m^k/k!, every term positive.
-        log_a = np.log1p(a - 1)
-        series = np.zeros_like(am)
-        term = small_am * np.minimum(m, 1.0)  # a m^k/k!, times a^{k-1} - 1 in the sum
-        for k in range(2, _SERIES):
-            term = term / k if k == 2 else term * m / k
-            series = series + term * np.expm1((k - 1) * log_a)
-        small = np.log(series)
-        # e^{am}(1 - e^{-am}(1 + a(e^m - 1)))
-        share = np.exp(-am) + a * (np.exp(m - am) - np.exp(-am))
-        large = am + np.log1p(-np.minimum(share, 1.0))
-    return np.where(am < 0.5, small, large)
+    draw = PerturbedMinimiser(lipschitz, eta * smoothness, sigma, linear_model, dimension, shift)
+    return LazyChain(rounds - 1, coin, draw)
 
 
 class Facts:
@@ -324,15 +234,19 @@ class Certificate:
         return barrier + UNIT * rounding
 
     @cached_property
-    def chain(self) -> LazyChain:
-        """What the transcript leaks, but for cutting off the noise."""
+    def releases(self) -> LazyChain:
+        """The declaration of the transcript, but for cutting off the noise."""
         facts = self.facts
         return ctrl_chain(
             rounds=facts.rounds, dimension=facts.dimension, linear_model=facts.linear_model,
             lipschitz=facts.lipschitz, smoothness=facts.smoothness, eta=self.eta, sigma=self.sigma, force=self.force,
-            log_phi=self.log_phi, shift=self.shift, relation=facts.relation,
-            rounds_per_person=facts.rounds_per_person, coin_error=self.coin_error,
+            log_phi=self.log_phi, shift=self.shift, coin_error=self.coin_error,
         )  # fmt: skip
+
+    @cached_property
+    def chain(self) -> Curve:
+        """What the transcript leaks, but for cutting off the noise."""
+        return self.releases.curve(Neighbours(self.facts.relation, self.facts.rounds_per_person))
 
     @property
     def clip_probability(self) -> float:

@@ -29,7 +29,6 @@ import scipy
 
 from tacit.accounting.calibration import largest, smallest
 from tacit.accounting.conversion import renyi_epsilon
-from tacit.accounting.curves import SamplerError
 from tacit.algorithms.convex.convex_plan import ConvexPlan
 from tacit.algorithms.convex.ctrl.certificate import Certificate, Facts
 from tacit.algorithms.convex.ctrl.coupled import Coins, CoupledLearner, barrier_domain, refuse_unconstructed
@@ -49,6 +48,7 @@ from tacit.printed.ctrl import (
     theorem_11,
 )
 from tacit.problems import Convex
+from tacit.releases import Inexact
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.printed import Printed, choose_reading, refuse_own
 from tacit.runtime.small_instances import SmallInstance, on_interval
@@ -100,7 +100,6 @@ class CTRL(ConvexPlan, PrivatePlan):
     max_switches: int | None = None
     printed_results: ClassVar[tuple[str, ...]] = ("Theorem 8", "Theorem 11", "Theorem 6", "Theorem 4", "Algorithm 1")
     released_streams: ClassVar[tuple[str, ...]] = ("noise",)
-    released: ClassVar[str] = "every decision and every switch time"
     theorem: ClassVar[str] = "CTRL, clipped coins and random-draw Renyi composition"
 
     def _check_parameters(self) -> None:
@@ -131,9 +130,9 @@ class CTRL(ConvexPlan, PrivatePlan):
         return Certificate(facts, self.eta, self.sigma, self.force, self.log_phi, self.max_switches)
 
     @cached_property
-    def curve(self) -> SamplerError:
-        """The transcript's privacy curve: of each round's noise, 1e-30 is cut off."""
-        return SamplerError(self.certificate.chain, TRUNCATION, self.rounds)
+    def releases(self) -> Inexact:
+        """The declaration of the transcript: of each round's noise, 1e-30 is cut off."""
+        return Inexact(self.certificate.releases, TRUNCATION, self.rounds)
 
     @property
     def regret_bound(self) -> RegretBound:

@@ -25,8 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tacit.accounting.calibration import gaussian_mu, largest, smallest
-from tacit.accounting.curves import ROUND_UP, Curve, Gaussian, SamplerError
-from tacit.accounting.guarantee import Relation
+from tacit.accounting.curves import ROUND_UP, Curve
 from tacit.algorithms.convex.convex_plan import ConvexLearner, ConvexPlan
 from tacit.algorithms.convex.l2p_convex.measure import (
     LARGEST_CHANGE,
@@ -43,12 +42,13 @@ from tacit.losses.loss import CONSTRUCTED, RowLoss, refuse_unchecked
 from tacit.noise.randomness import Randomness
 from tacit.printed import l2p
 from tacit.problems import Convex
+from tacit.releases import Coin, GibbsDraw, Inexact, LazyChain, Releases, Repeated
 from tacit.runtime.plan import PrivatePlan
 from tacit.runtime.printed import Printed
 from tacit.runtime.rate_search import RateSearch, best_batch, best_near, tosses
 from tacit.runtime.small_instances import SmallInstance, on_interval
 from tacit.runtime.target import RegretBound, Target
-from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains, two_chains_curve
+from tacit.runtime.two_chains import CHAIN_STREAMS, TwoChains
 from tacit.validation import FloatArray, check_choice, check_integer, check_number, check_positive, invalid
 
 REPAIRED = "repaired"
@@ -166,19 +166,22 @@ class L2PConvex(ConvexPlan, PrivatePlan):
         return "L2P on strongly log-concave measures, random-draw Renyi composition"
 
     @cached_property
-    def curve(self) -> Curve:
-        """The transcript's privacy curve, the sampler's error included."""
+    def releases(self) -> Releases:
+        """The declaration of the transcript, the sampler's error included."""
         if self.sampler_distance == 0:
-            return self.exact_curve
+            return self.exact_releases
         chains = 2 if self.reference_force > 0 and self.force < 1 else 1
-        return SamplerError(self.exact_curve, self.sampler_distance, chains * self.decisions)
+        return Inexact(self.exact_releases, self.sampler_distance, chains * self.decisions)
 
     @cached_property
+    def exact_releases(self) -> Releases:
+        """The declaration if every draw had exactly its law."""
+        return declare(self.problem, self._tuned, self.reference_force, self.slack)
+
+    @property
     def exact_curve(self) -> Curve:
         """The transcript's privacy curve if every draw had exactly its law."""
-        return exact_curve(
-            self.problem, self._tuned, self.reference_force, self.relation, self.rounds_per_person, self.slack
-        )
+        return self.exact_releases.curve(self.neighbours)
 
     @property
     def _tuned(self) -> Tuning:
@@ -469,8 +472,8 @@ class _Search:
         return tuned._replace(rate=rate, clip=rate * self._reach)
 
     def _curves(self, tuned: Tuning) -> Callable[[float], Curve]:
-        relation, rounds_per_person = self._target.relation, self._target.rounds_per_person
-        return lambda rate: exact_curve(self._problem, self._at(tuned, rate), 0.0, relation, rounds_per_person)
+        among = self._target.neighbours
+        return lambda rate: declare(self._problem, self._at(tuned, rate), 0.0).curve(among)
 
     def _judged(self, tuned: Tuning) -> tuple[float, Tuning]:
         return certified_regret(self._problem, tuned, 0.0, self._distance(tuned.batch)), tuned
@@ -563,44 +566,27 @@ class Tuning(NamedTuple):
     batch: int = 1
 
 
-def exact_curve(
-    problem: Convex,
-    tuned: Tuning,
-    reference_force: float,
-    relation: Relation,
-    rounds_per_person: int,
-    slack: float = 1.0,
-) -> Curve:
-    """Give the transcript's privacy curve if every draw had exactly its law."""
-    decisions = tosses(problem.horizon or 1, tuned.batch)
-    # REPLACE changes the potential by beta (l - l'), 2 beta L-Lipschitz; ZERO_OUT by beta l.
-    share = relation.sides / 2
-    mu = share * problem.lipschitz * sqrt(2 * tuned.rate / tuned.regularisation) * ROUND_UP
-    mu *= rounds_per_person
-    if tuned.force == 1:
-        return Gaussian(mu * sqrt(decisions) * ROUND_UP)
-    return two_chains_curve(
-        limit=tuned.clip,
-        bit=coin_move(problem, tuned, reference_force, relation),
-        batch=tuned.batch,
-        slack=slack,
-        force=tuned.force,
-        reference_force=reference_force,
-        decisions=decisions,
-        draw=Gaussian(mu),
-        rounds_per_person=rounds_per_person,
-    )
+def declare(problem: Convex, tuned: Tuning, reference_force: float, slack: float = 1.0) -> Releases:
+    """Declare the transcript, if every draw has exactly its law.
 
-
-def coin_move(problem: Convex, tuned: Tuning, reference_force: float, relation: Relation) -> float:
-    """By how much one round moves the logarithm of the keep probability.
-
-    A round's term lies in [-h, h], and that of no feedback is 0 if it has the same loss everywhere. Strongly convex
-    losses have none such: there the term moves over its whole range, or by what two losses differ if that is less.
+    A round's term of the coin lies in [-h, h], and that of no feedback is 0 if it has the same loss everywhere.
+    Strongly convex losses have none such: there the term moves over its whole range, or by what two losses differ
+    if that is less.
     """
-    if relation.sides == 2 or problem.strong_convexity == 0:
-        return relation.sides * tuned.clip
-    return min(2 * tuned.clip, tuned.rate * problem.lipschitz * _reach(problem, reference_force) * ROUND_UP)
+    decisions = tosses(problem.horizon or 1, tuned.batch)
+    draw = GibbsDraw(problem.lipschitz, tuned.rate, tuned.regularisation)
+    if tuned.force == 1:
+        return Repeated(draw, decisions)
+    steepest = tuned.rate * problem.lipschitz * _reach(problem, reference_force) * ROUND_UP
+    coin = Coin(
+        tuned.force,
+        limit=tuned.clip,
+        batch=tuned.batch,
+        signed=True,
+        slack=slack,
+        neutral=None if problem.strong_convexity == 0 else steepest,
+    )
+    return LazyChain(decisions, coin, draw, reference=reference_force)
 
 
 def certified_regret(problem: Convex, tuned: Tuning, reference_force: float, sampler_distance: float) -> float:

@@ -21,15 +21,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import exp, expm1, log1p, sqrt
-from typing import ClassVar
+from math import exp, expm1, sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.accounting.calibration import smallest
-from tacit.accounting.curves import ROUND_UP, Curve, Pure, SamplerError
-from tacit.accounting.rounding import IDEALIZED, exact_up_to
-from tacit.algorithms.stochastic.objective_perturbation.accounting import LinkedReleases, composed, release_curve
+from tacit.accounting.curves import ROUND_UP
 from tacit.algorithms.stochastic.objective_perturbation.model_noise import (
     SHRUNK,
     FloatModelNoise,
@@ -48,28 +46,26 @@ from tacit.losses.loss import (
     refuse_unchecked,
 )
 from tacit.noise.randomness import Randomness
-from tacit.noise.sampler_bounds import GaussianSlack
 from tacit.problems import Problem, Stochastic
+from tacit.releases import Minimisers
 from tacit.runtime.final_model import FinalModelLearner, FinalModelPlan
+from tacit.runtime.renamed import renamed
 from tacit.runtime.small_instances import SmallInstance
 from tacit.runtime.target import RegretBound, Target, refuse_many_rounds
 from tacit.solvers.loss_sums import LinkSum, hull_rows
-from tacit.solvers.minimum import TRUNCATION, attainable_accuracy, truncated_norm
+from tacit.solvers.minimum import attainable_accuracy, truncated_norm
 from tacit.validation import FloatArray, check_choice, check_integer, check_positive, invalid
 
 RULES = ("certified", "practical")
 # The share of the shift (Gaussian) or of epsilon (pure) that covers inexact minimisation.
 _PROTECTION = 0.05
-# Two epsilons that were found by bisection are off by less.
-SOLVED = 1e-9
-# By so much the linked account may add more than the Gaussian alternatives: 4% measured.
-ROOM = 1.1
 
 
-MOST_RELEASES = 10**6
+MOST_MODELS = 10**6
 """So many models, and no more, may be released from the same records."""
 
 
+@renamed("releases", "models")  # until 0.6
 @dataclass(frozen=True)
 class ObjectivePerturbation(FinalModelPlan):
     """One private minimiser, which may lie outside of the domain, for when only the final model is needed.
@@ -86,7 +82,7 @@ class ObjectivePerturbation(FinalModelPlan):
         noise_scale: sigma of the linear term.
         accuracy: the certified distance to the exact minimiser.
         protection: scale of the noise on the model that covers that distance.
-        releases: how many minimisers over the same records this contract covers (one per class).
+        models: how many minimisers over the same records this contract covers (one per class).
         pure: whether the noise is of the exponential-norm kind.
 
     >>> from tacit.domains import Ball
@@ -102,12 +98,8 @@ class ObjectivePerturbation(FinalModelPlan):
     noise_scale: float
     accuracy: float
     protection: float
-    releases: int = 1
+    models: int = 1
     pure: bool = False
-    theorem: ClassVar[str] = (
-        "objective perturbation of generalised linear losses: Gaussian curve shifted by ln(1 + beta/lambda), "
-        "certified minimiser"
-    )
 
     def _check_parameters(self) -> None:
         check_loss(self.problem.loss)
@@ -120,30 +112,28 @@ class ObjectivePerturbation(FinalModelPlan):
         least = 0.0 if self._floating else LatticeModelNoise.least_protection(self.noise.reach)
         if not self.protection >= least:
             raise invalid(self.algorithm, "protection", f"at least {least:.3g}, so that steps fit", self.protection)
-        check_integer("ObjectivePerturbation", "releases", self.releases, at_most=MOST_RELEASES)
+        check_integer("ObjectivePerturbation", "models", self.models, at_most=MOST_MODELS)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The public parameters by name; contracts and states say `releases` for the number of models."""
+        return {("releases" if name == "models" else name): value for name, value in super().parameters.items()}
 
     @cached_property
-    def curve(self) -> Curve:
-        return self._leaks(self.noise.shift, self.noise.slack)
-
-    def _leaks(self, shift: float, slack: GaussianSlack, *, linked: bool = True) -> Curve:
-        """The curve if covering inexact minimisation costs `shift`, and the samplers `slack`, for each model.
-
-        `linked`: whether the slope and curvature of the logistic loss are accounted for together.
-        """
-        constants, count = self.problem.loss.constants(None), self.releases
-        growth, move = constants.smoothness / self.regularisation, constants.lipschitz / self.noise_scale
-        if self.pure:
-            return Pure(count * (log1p(growth) + self.relation.sides * move + shift) * ROUND_UP)
-        whole: Curve
-        if linked and isinstance(self.problem.loss, LogisticLoss):
-            whole = LinkedReleases(move, growth, self.relation.sides == 2, shift, count)
-        else:
-            sided = one_sided(self.problem.loss)
-            one = release_curve(move=move, growth=growth, one_sided=sided, relation=self.relation, protection=shift)
-            whole = composed([one] * count)
-        extra, exponent = count * slack.epsilon, count * slack.delta_exponent
-        return SamplerError(whole, slack.total_variation, count, extra, exponent)
+    def releases(self) -> Minimisers:
+        constants = self.problem.loss.constants(None)
+        return Minimisers(
+            move=constants.lipschitz / self.noise_scale,
+            growth=constants.smoothness / self.regularisation,
+            one_sided=one_sided(self.problem.loss),
+            linked=isinstance(self.problem.loss, LogisticLoss),
+            cover=self.noise.shift,
+            ideal_cover=None if self._floating else 2 * self.accuracy / self.protection,
+            slack=self.noise.slack,
+            count=self.models,
+            dimension=self.problem.domain.dimension,
+            pure=self.pure,
+        )
 
     @property
     def _floating(self) -> bool:
@@ -158,25 +148,6 @@ class ObjectivePerturbation(FinalModelPlan):
         if self._floating:
             return FloatModelNoise(*facts, self.protection, reach, self.pure)
         return LatticeModelNoise(*facts, self.protection, reach)
-
-    @property
-    def stated_numerics(self) -> str:
-        """Exact up to what the lattice and the samplers add to epsilon.
-
-        By the Gaussian alternatives, which are smooth in the shift: differences keep their digits. On the grid of
-        `LinkedReleases` they are lost; there the same shift adds at most a few percent more, for which `ROOM` is left.
-        """
-        if self._floating:
-            return IDEALIZED
-        lattice = self._leaks(self.noise.shift, self.noise.slack, linked=False)
-        ideal = self._leaks(2 * self.accuracy / self.protection, GaussianSlack(0.0, 0.0, TRUNCATION), linked=False)
-        added = lattice.epsilon(self.delta) - ideal.epsilon(self.delta)
-        return exact_up_to(max(ROOM * added, self.releases * self.noise.slack.epsilon) + SOLVED)
-
-    @property
-    def released(self) -> str:
-        """The quantities that the contract covers, in words."""
-        return "the final model" if self.releases == 1 else f"{self.releases} final models of the same records"
 
     @property
     def regret_bound(self) -> RegretBound:
@@ -198,7 +169,13 @@ class ObjectivePerturbation(FinalModelPlan):
 
     @classmethod
     def _calibrate(
-        cls, problem: Stochastic, target: Target, *, regularisation: float | str = "certified", releases: int = 1
+        cls,
+        problem: Stochastic,
+        target: Target,
+        *,
+        regularisation: float | str = "certified",
+        models: int = 1,
+        releases: int | None = None,
     ) -> ObjectivePerturbation:
         """The plan with the least noise at this target.
 
@@ -207,17 +184,20 @@ class ObjectivePerturbation(FinalModelPlan):
             target: the privacy to meet.
             regularisation: lambda, or "certified" (least bound on the excess risk) or "practical" (a public rule of
                 n, d, epsilon and delta that does better on data that are not the worst).
-            releases: how many minimisers over the same records are released.
+            models: how many minimisers over the same records are released.
+            releases: the old name of `models`, read until 0.6.
         """
         refuse_many_rounds("ObjectivePerturbation", target)
         constants = problem.loss.constants(None)
         check_loss(problem.loss)
-        check_integer("ObjectivePerturbation", "releases", releases, at_most=MOST_RELEASES)
+        count = check_integer(
+            "ObjectivePerturbation", "models", models if releases is None else releases, at_most=MOST_MODELS
+        )
         if isinstance(regularisation, str):
             check_choice("ObjectivePerturbation", "regularisation", regularisation, RULES)
         else:
             ridge = check_positive("ObjectivePerturbation", "regularisation", regularisation)
-            least = constants.smoothness / expm1(min(target.epsilon / releases, 700.0))
+            least = constants.smoothness / expm1(min(target.epsilon / count, 700.0))
             if not ridge > least:
                 raise PrivacyError(
                     f"regularisation={ridge:g} is too small for epsilon={target.epsilon:g}: ln(1 + beta/lambda) alone "
@@ -226,9 +206,9 @@ class ObjectivePerturbation(FinalModelPlan):
         pure = target.delta == 0
 
         def make(sigma: float) -> ObjectivePerturbation:
-            ridge = _regulariser(regularisation, problem, sigma, target.epsilon / releases, pure)
+            ridge = _regulariser(regularisation, problem, sigma, target.epsilon / count, pure)
             accuracy = least_accuracy(problem, ridge, sigma, pure)
-            share = _PROTECTION * (target.epsilon / releases if pure else constants.lipschitz / sigma)
+            share = _PROTECTION * (target.epsilon / count if pure else constants.lipschitz / sigma)
             reach = largest_model(problem, ridge, sigma, pure) + accuracy
             return cls(
                 problem,
@@ -236,7 +216,7 @@ class ObjectivePerturbation(FinalModelPlan):
                 sigma,
                 accuracy,
                 max(2 * accuracy / share, LatticeModelNoise.least_protection(reach)),
-                releases=releases,
+                models=count,
                 pure=pure,
                 **target.contract,
             )

@@ -33,7 +33,6 @@ import numpy as np
 
 from tacit.accounting.calibration import gaussian_mu
 from tacit.accounting.curves import ROUND_UP
-from tacit.accounting.guarantee import IDEALIZED
 from tacit.algorithms.stochastic.online_to_batch.betting import (
     BettingGrid,
     ConfidentBetting,
@@ -64,9 +63,10 @@ from tacit.losses.loss import Constants, LinkLoss, Loss, RowLoss, clip_rows, lar
 from tacit.noise.randomness import Randomness
 from tacit.noise.running_sums import Buffered, LaplaceTree, RunningSum, Tree
 from tacit.noise.running_sums.accumulators import LARGEST_SUMMED, SummedRecords
-from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, Grid, check_mechanism, lattice_grid
+from tacit.noise.running_sums.running_sum import FIRST_MULTIPLE, check_mechanism
 from tacit.printed import online_to_batch as printed_formulas
 from tacit.problems import Problem, Stochastic
+from tacit.releases import NoisySums, Vectors
 from tacit.runtime.learner import Learner
 from tacit.runtime.on_sums import RunningSumPlan, sum_instances
 from tacit.runtime.printed import Printed
@@ -174,25 +174,30 @@ class OnlineToBatch(RunningSumPlan):
         }
 
     @cached_property
-    def records(self) -> SummedRecords:
-        """Differences per unit of C_t, in l2; a step adds up those of its batch."""
-        d, sides, people = self.problem.domain.dimension, self.relation.sides, self.rounds_per_person
-        return SummedRecords(d, sides, people, self.norm.gaussian_factor(d) * ROUND_UP, self.batch)
+    def releases(self) -> NoisySums:
+        """Differences per unit of C_t, in l2, whose batches a step adds up; C_1 is the Lipschitz constant."""
+        dimension = self.problem.domain.dimension
+        exact = self.numerics == "exact" and self.batch <= LARGEST_SUMMED
+        multiple = self.lipschitz * ROUND_UP / FIRST_MULTIPLE if self.mechanism.nodes else 0.0
+        made = NoisySums(
+            records=Vectors(dimension, self.norm.gaussian_factor(dimension) * ROUND_UP, self.batch),
+            mechanism=self.mechanism,
+            privacy=self.privacy,
+            exact=exact,
+            multiple=multiple if exact else None,
+            spherical=self.mechanism.noise != "gaussian",
+            made_for=self.neighbours,
+        )
+        if isinstance(self.mechanism, Sized) and made.grid.units:
+            check_fine(made.grid.units, dimension)
+        return made
 
     @cached_property
-    def grid(self) -> Grid:
-        """The numbers on which the sums of differences per unit of C_t work; C_1 is the Lipschitz constant."""
-        mechanism, records, exact = self.mechanism, self.records, self.numerics == "exact"
-        if exact and records.batch <= LARGEST_SUMMED:
-            multiple = self.lipschitz * ROUND_UP / FIRST_MULTIPLE if mechanism.nodes else 0.0
-            lattice = lattice_grid(mechanism, self.privacy, records, growing=True, multiple=multiple)
-            if isinstance(mechanism, Sized) and lattice.units:
-                check_fine(lattice.units, records.dimension)
-            return lattice
-        gaussian = mechanism.noise == "gaussian"
-        moved = records.move("gaussian") * records.size if gaussian else float(records.sides * records.people)
-        scale = mechanism.scale(self.privacy, moved) * ROUND_UP
-        return Grid(records, 0, scale, mechanism.curve(self.privacy), IDEALIZED)
+    def records(self) -> SummedRecords:
+        """Differences per unit of C_t, in l2; a step adds up those of its batch."""
+        records = super().records
+        assert isinstance(records, SummedRecords)
+        return records
 
     @property
     def unit_scale(self) -> float:
