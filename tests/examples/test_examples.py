@@ -19,7 +19,7 @@ SMALL = {
 
 def test_every_example_is_here():
     others = {"stream_from_disk", "live_decisions", "own_measure"}
-    others |= {"fleet_of_shops", "private_torch"}  # in tests/spark and tests/training
+    others |= {"fleet_of_shops", "private_torch"}  # in tests/experiments/fleet and tests/models/torch
     assert {path.stem for path in FOLDER.glob("*.py")} == {*SMALL, *others}
 
 
